@@ -26,7 +26,7 @@ _REST_OF_STRING: Final = re.compile(rb'[^"\\]*+(?:\\.[^"\\]*+)*+', re.DOTALL)
 _QUOTE, _OPEN, _OBJECT = b'"'[0], frozenset(b"{["), b"{"[0]
 
 
-T = TypeVar("T")
+_T = TypeVar("_T")
 
 
 class SplitItem(NamedTuple):
@@ -71,7 +71,7 @@ def shallow(text: bytes, *, most_levels: int = MOST_LEVELS) -> bytes:
     return b"".join(pieces).decode(errors="replace").encode()
 
 
-def decode_any_depth(decoder: msgspec.json.Decoder[T], text: bytes) -> T:
+def decode_any_depth(decoder: msgspec.json.Decoder[_T], text: bytes) -> _T:
     """Decode an object; one that the decoder refuses for its depth or its bytes is made `shallow` before.
 
     Raises:

@@ -24,7 +24,7 @@ RECORDS_AT: Final = 61
 UNCOUNTED_BYTES: Final = 1024 * 1024
 """Up to so many bytes headers are not counted: a header may have two bytes, and is 64 once it is read, so 32 MiB."""
 
-MOST_HEADERS: Final = 100
+_MOST_HEADERS: Final = 100
 """Of one record in a batch that expands beyond that. Tracing and the like add some ten."""
 
 CODEC_BITS: Final = 0b111
@@ -106,7 +106,7 @@ def _has_many_headers(records: bytes | bytearray) -> bool:
                 size, place = _varint(records, place)
                 place += max(size, 0)
             count, _ = _varint(records, place)
-            if count > MOST_HEADERS:
+            if count > _MOST_HEADERS:
                 return True
     except IndexError:
         pass

@@ -25,7 +25,7 @@ from evictstream.streams.logs import hush_libraries, let_libraries_speak
 
 log = structlog.get_logger(__name__)
 
-FIRST_PAUSE_SECONDS = 0.05  # a broker that restarts its listener is missed no longer than a transaction takes
+_FIRST_PAUSE_SECONDS = 0.05  # a broker that restarts its listener is missed no longer than a transaction takes
 LONGEST_PAUSE_SECONDS = 1.0  # evictions go on that late after an outage of any length; an attempt costs a millisecond
 JITTER = 0.2  # workers that lost a broker together come back apart
 
@@ -37,7 +37,7 @@ AWAY_SECONDS = 0.5
 # Before the first request of a client times out, after six seconds, and its library says so.
 SILENT_SECONDS = 5.0
 
-LOOK_SECONDS = 0.25  # between looks of the thread that notices silence; nothing else happens while all wait
+_LOOK_SECONDS = 0.25  # between looks of the thread that notices silence; nothing else happens while all wait
 
 # After so long without a look this process itself stood still: answers may be there that it has not read yet.
 STOOD_STILL_SECONDS = 1.0
@@ -79,7 +79,7 @@ class Reach:
 
     def _look_on(self) -> None:
         while True:
-            time.sleep(LOOK_SECONDS)
+            time.sleep(_LOOK_SECONDS)
             self.look()
 
     def look(self) -> None:
@@ -129,7 +129,7 @@ class Reach:
         with self._lock:
             before = self._failing.get(address, _Failing(0, 0.0))
             if tried_at >= before.again_at:
-                pause = min(LONGEST_PAUSE_SECONDS, FIRST_PAUSE_SECONDS * 2.0 ** min(before.times, 10))
+                pause = min(LONGEST_PAUSE_SECONDS, _FIRST_PAUSE_SECONDS * 2.0 ** min(before.times, 10))
                 pause *= 1 + JITTER * (2 * self._chance() - 1)
                 self._failing[address] = _Failing(before.times + 1, self._now() + pause)
             if is_silent:

@@ -49,10 +49,10 @@ def executor(context: typer.Context, command: Command = None, output: Output = N
     """
     from evictstream.kit.conformance.executor_play import ExecutorPlay
     from evictstream.kit.conformance.executor_rules import EXECUTOR_RULES
-    from evictstream.kit.conformance.findings import judge
+    from evictstream.kit.conformance.findings import judge_rules
 
     def play(playground: Playground) -> list[JudgedRule]:
-        return judge(EXECUTOR_RULES, ExecutorPlay(playground).run())
+        return judge_rules(EXECUTOR_RULES, ExecutorPlay(playground).run())
 
     return _run(context, ["results"], command, output, play)
 
@@ -72,10 +72,10 @@ def feed(context: typer.Context, command: Command = None, output: Output = None)
     """
     from evictstream.kit.conformance.feed_play import FeedPlay
     from evictstream.kit.conformance.feed_rules import FEED_RULES
-    from evictstream.kit.conformance.findings import judge
+    from evictstream.kit.conformance.findings import judge_rules
 
     def play(playground: Playground) -> list[JudgedRule]:
-        return judge(FEED_RULES, FeedPlay(playground).run())
+        return judge_rules(FEED_RULES, FeedPlay(playground).run())
 
     return _run(context, ["nodes", "pods"], command, output, play)
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from evictstream.kit.recordings.shortfalls import Shortfall
     from evictstream.kit.replay.pod_observer import CaseLine
 
-MOST_NAMED: Final = 20
+_MOST_NAMED: Final = 20
 """Pods that a message lists."""
 
 MOST_CASES_SHOWN: Final = 40
@@ -59,13 +59,13 @@ def problem_of(asked: str, answer: ExplainAnswer) -> tuple[str, str]:
     """Say that no pod, or more than one, is meant, and what to do."""
     explanation = answer.explanation
     if explanation.answer is PodAnswer.SEVERAL:
-        left_out = len(explanation.alike) - MOST_NAMED
+        left_out = len(explanation.alike) - _MOST_NAMED
         more = f" and {left_out} more (-o json lists all)" if left_out > 0 else ""
-        named = ", ".join(explanation.alike[:MOST_NAMED])
+        named = ", ".join(explanation.alike[:_MOST_NAMED])
         return f"pods in {len(explanation.alike)} namespaces are named {asked}", f"name one of {named}{more}"
     hint = "give NAMESPACE/NAME, or the UID"
     if explanation.alike:
-        hint = f"did you mean {' or '.join(explanation.alike[:MOST_NAMED])}?"
+        hint = f"did you mean {' or '.join(explanation.alike[:_MOST_NAMED])}?"
     elif answer.is_replay:
         hint += "; a recording has only pods that it lists or that change in it"
     else:

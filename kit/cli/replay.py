@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from evictstream.kit.replay.sources import RecordedFolder, WatchFiles
     from evictstream.kit.replay.virtual_partition import ReplayedMessage
 
-UPSTREAM = "upstream"
+_UPSTREAM = "upstream"
 MOST_SHOWN = 50
 """Differences in the table for people; `-o json` has all."""
 
@@ -135,7 +135,7 @@ def replay(
     from evictstream.kit.report.report_files import ReportFile
 
     settings = global_options(context).settings
-    if against is not None and against != UPSTREAM and not Path(against).is_file():
+    if against is not None and against != _UPSTREAM and not Path(against).is_file():
         raise WrongUseError(f"--against {against} is not a file", next_step="give a file of commands, or upstream")
     seconds = read_seconds(toleration_seconds or ())
     report_file = ReportFile(html)

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from evictstream.kit.what_if.preview import PreviewCluster
     from evictstream.streams.settings import Settings
 
-NAMES_LISTED = 10
+_NAMES_LISTED = 10
 """Most names that an error lists."""
 
 app = typer.Typer(add_completion=False, rich_markup_mode="markdown")
@@ -135,7 +135,7 @@ def what_if(
     from evictstream.kit.what_if.preview import preview
     from evictstream.kit.what_if.silent_nodes import preview_silence
     from evictstream.models.instants import SECOND_US
-    from evictstream.streams.worker.service_config import rules_of
+    from evictstream.streams.worker.service_config import rule_parameters
 
     change = PlannedChange(
         taints=_taint_changes(taint or [], remove_taint or []),
@@ -177,7 +177,7 @@ def what_if(
         print_silence(silence, name, seconds=seconds, flags=flags.given, output=output)
         return exit_code
     result = preview(
-        cluster_state, change, choice, at_us=tables.at_us if at_us is None else at_us, rules=rules_of(settings)
+        cluster_state, change, choice, at_us=tables.at_us if at_us is None else at_us, rules=rule_parameters(settings)
     )
     if not result.chosen:
         raise _nothing_chosen(cluster_state, result.unlabelled)
@@ -317,5 +317,5 @@ def _nothing_chosen(cluster: PreviewCluster, unlabelled: int) -> FoundProblemErr
 
 
 def _listed(names: list[str]) -> str:
-    more = f" and {len(names) - NAMES_LISTED} more" if len(names) > NAMES_LISTED else ""
-    return f"{', '.join(names[:NAMES_LISTED]) or 'none'}{more}"
+    more = f" and {len(names) - _NAMES_LISTED} more" if len(names) > _NAMES_LISTED else ""
+    return f"{', '.join(names[:_NAMES_LISTED]) or 'none'}{more}"

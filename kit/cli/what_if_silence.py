@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
     from evictstream.kit.what_if.silent_nodes import SilencePreview
 
-MOST_PODS = 50
+_MOST_PODS = 50
 
 
 def print_silence(
@@ -64,6 +64,6 @@ def print_silence(
     if surely or possibly:
         say()
         rows = [[pod, "surely"] for pod in surely] + [[pod, "perhaps"] for pod in possibly]
-        print_table(["pod", "evicted"], rows[:MOST_PODS])
-        if len(rows) > MOST_PODS:
-            say(f"and {len(rows) - MOST_PODS:,} more; -o json has all")
+        print_table(["pod", "evicted"], rows[:_MOST_PODS])
+        if len(rows) > _MOST_PODS:
+            say(f"and {len(rows) - _MOST_PODS:,} more; -o json has all")

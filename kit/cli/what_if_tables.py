@@ -21,10 +21,10 @@ from evictstream.models.instants import SECOND_US, instant_text
 from evictstream.models.kubernetes import taint_text
 from evictstream.streams.cli.output import print_long_json, print_table, say
 
-MOST_PODS: Final = 50
+_MOST_PODS: Final = 50
 MOST_GROUPS: Final = 20
 MOST_TIMES: Final = 20
-UNKNOWN: Final = "(unknown)"
+_UNKNOWN: Final = "(unknown)"
 
 STAYS: Final[dict[NothingDue, str]] = {
     NothingDue.TERMINATING: "is already terminating",
@@ -39,7 +39,7 @@ PLACES: Final[dict[PlaceToGo | None, str]] = {
     PlaceToGo.SOMEWHERE: "",
     PlaceToGo.FOR_A_WHILE: "no permanent place",
     PlaceToGo.NOWHERE: "nowhere",
-    PlaceToGo.NOT_KNOWN: UNKNOWN,
+    PlaceToGo.NOT_KNOWN: _UNKNOWN,
     None: "",
 }
 GROUPS: Final[dict[str, Callable[[PodOutcome], str | None]]] = {
@@ -76,7 +76,7 @@ def print_preview(preview: Preview, cluster: str, unreadable: int, assumed: Iter
     if shown:
         say()
         columns = ["pod", "node", "leaves", "without the change", "because", "could go"]
-        _print_bounded(columns, (_pod_row(preview, one) for one in shown), MOST_PODS)
+        _print_bounded(columns, (_pod_row(preview, one) for one in shown), _MOST_PODS)
 
 
 def _summary(preview: Preview, whole: Total, cluster: str) -> Iterator[list[str]]:
@@ -109,7 +109,7 @@ def _times(preview: Preview) -> Iterator[list[str]]:
 def _group_rows(preview: Preview, key: Callable[[PodOutcome], str | None]) -> Iterator[list[str]]:
     for name, group in totals_by(preview, key).items():
         numbers = (group.at_once, group.later, group.stays, group.nowhere + group.undrainable)
-        yield [UNKNOWN if name is None else name, *(f"{number:,}" for number in numbers)]
+        yield [_UNKNOWN if name is None else name, *(f"{number:,}" for number in numbers)]
 
 
 def _print_bounded(columns: list[str], rows: Iterable[list[str]], most: int) -> None:

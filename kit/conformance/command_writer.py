@@ -19,13 +19,13 @@ from evictstream.models.instants import instant_text
 from evictstream.streams.broker.clients import client_arguments, our_errors
 from evictstream.streams.settings import Settings
 
-TAINT: Final = {"key": "node.kubernetes.io/unreachable", "effect": "NoExecute"}
+COMMANDED_TAINT: Final = {"key": "node.kubernetes.io/unreachable", "effect": "NoExecute"}
 
 TOLERATION_SECONDS: Final = 300
 
-TOLERATION: Final = {**TAINT, "operator": "Exists", "tolerationSeconds": TOLERATION_SECONDS}
+TOLERATION: Final = {**COMMANDED_TAINT, "operator": "Exists", "tolerationSeconds": TOLERATION_SECONDS}
 
-LINGER_MILLISECONDS: Final = 20
+_LINGER_MILLISECONDS: Final = 20
 """So that the commands of one transaction are one batch, which a reader gets as a whole."""
 
 ANSWER_SECONDS: Final = 30.0
@@ -96,7 +96,7 @@ class PlayedCommand:
                 "nodeUid": uid_of(self.node),
                 "reason": {
                     "verdict": "TaintRemoved" if self.action == "Cancel" else "TolerationExpires",
-                    "taint": TAINT,
+                    "taint": COMMANDED_TAINT,
                     "toleration": TOLERATION,
                 },
                 "windowStart": instant_text(began_us),
@@ -126,7 +126,7 @@ class CommandWriter:
                 **client_arguments(self._settings),
                 transactional_id=f"{self._settings.application_id}-{uuid.uuid4().hex[:8]}",
                 partitioner=DefaultPartitioner(),
-                linger_ms=LINGER_MILLISECONDS,
+                linger_ms=_LINGER_MILLISECONDS,
             )
             self._producer.init_transactions()
         return self
@@ -175,6 +175,6 @@ def uid_of(name: str) -> str:
     return str(uuid.uuid5(uuid.NAMESPACE_DNS, name))
 
 
-def partition_of(key: bytes, partitions: int) -> int:
+def partition_of_key(key: bytes, partitions: int) -> int:
     """Give the partition of a key by Kafka's default partitioner, without a line of the ends that are judged."""
     return int(murmur2(key) & 0x7FFFFFFF) % partitions

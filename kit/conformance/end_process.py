@@ -15,7 +15,7 @@ from evictstream.streams.errors import WrongUseError
 STDERR: Final = 2
 """Its descriptor: stdout is for what the kit has found."""
 
-STOP_SECONDS: Final = 20.0
+_STOP_SECONDS: Final = 20.0
 """For the end to stop after SIGTERM; then it is killed."""
 
 
@@ -75,7 +75,7 @@ class EndProcess:
         began = time.monotonic()
         self._signal(signal.SIGTERM)
         try:
-            self._process.wait(STOP_SECONDS)
+            self._process.wait(_STOP_SECONDS)
             self.stop_seconds = time.monotonic() - began
         except subprocess.TimeoutExpired:
             self._signal(signal.SIGKILL)

@@ -13,7 +13,7 @@ from typing import Final
 
 from evictstream.kit.conformance.command_writer import (
     ANSWER_SECONDS,
-    TAINT,
+    COMMANDED_TAINT,
     TOLERATION,
     TOLERATION_SECONDS,
     CommandWriter,
@@ -30,7 +30,7 @@ HELLO_SECONDS: Final = 2.0
 OPEN_SECONDS: Final = 2.0
 """How long the transaction with an invisible command stays open."""
 
-SETTLE_SECONDS: Final = 1.5
+_SETTLE_SECONDS: Final = 1.5
 """After the last answer, for deletes that should not come."""
 
 RETURN_SECONDS: Final = 75.0
@@ -52,21 +52,21 @@ KILL_HOLD_SECONDS: Final = 0.15
 """How late the API server looks at a delete of the case with the kill, for each pod so much later than for the one
 before: however many are deleted at once, some are answered when others are not."""
 
-REFUSED_TIMES: Final = 1_000
+_REFUSED_TIMES: Final = 1_000
 """A fault that lasts until it is taken away."""
 
 _FAULTS: Final[dict[str, list[int | str | Fault]]] = {
     "429": [Fault(status=429, retry_after_seconds=1, cause="DisruptionBudget", message="2 pods have to be healthy")]
     * 3,
-    "500": [500] * REFUSED_TIMES,
-    "403": [403] * REFUSED_TIMES,
+    "500": [500] * _REFUSED_TIMES,
+    "403": [403] * _REFUSED_TIMES,
     "cut-before": [Fault(cut="before")],
     "cut-after": [Fault(cut="after")],
     "slow": [Fault(delay_seconds=2.0)],
 }
 """What happens to deletes of the pods of these cases."""
 
-UNREADABLE: Final[list[bytes | None]] = [
+_UNREADABLE: Final[list[bytes | None]] = [
     None,
     b"",
     b"no JSON",
@@ -114,7 +114,7 @@ class ExecutorPlay:
             self._play_a_new_token(writer)
             if playground.end is not None:
                 self._play_a_kill(writer)
-        time.sleep(SETTLE_SECONDS)
+        time.sleep(_SETTLE_SECONDS)
         process = playground.stop()
         return dataclasses.replace(self._evidence(), process=process)
 
@@ -192,7 +192,7 @@ class ExecutorPlay:
         self._write(writer, evict, dataclasses.replace(evict, attempt=2))
         self._write(writer, self._evict("untainted", "untainted", "untainted"))
         evict = self._evict("unreadable", "unreadable", "unreadable")
-        writer.write_raw(evict.key, UNREADABLE)
+        writer.write_raw(evict.key, _UNREADABLE)
         self._write(writer, evict)
         self._write(writer, dataclasses.replace(self._evict("newer", "newer", "newer"), is_newer=True))
         self._write(writer, dataclasses.replace(self._evict("foreign", "foreign", "foreign"), cluster=OTHER_CLUSTER))
@@ -294,7 +294,7 @@ class ExecutorPlay:
             killed_at=self._killed_at,
         )
 
-    def _node(self, name: str, taints: Iterable[object] = (TAINT,)) -> None:
+    def _node(self, name: str, taints: Iterable[object] = (COMMANDED_TAINT,)) -> None:
         since = dt.datetime.now(dt.UTC) - dt.timedelta(seconds=2 * TOLERATION_SECONDS)
         added = {"timeAdded": since.strftime("%Y-%m-%dT%H:%M:%SZ")}
         spec = {"taints": [{**taint, **added} for taint in taints if isinstance(taint, dict)]}

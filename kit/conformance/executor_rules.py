@@ -6,15 +6,15 @@ import json
 from collections.abc import Callable, Collection
 from typing import Final
 
-from evictstream.kit.conformance.command_writer import PlayedCommand, partition_of
+from evictstream.kit.conformance.command_writer import PlayedCommand, partition_of_key
 from evictstream.kit.conformance.executor_evidence import ExecutorEvidence, SeenResult
-from evictstream.kit.conformance.findings import Finding, broken, held, not_shown, rules_of, unless
+from evictstream.kit.conformance.findings import Finding, broken, conformance_rules, held, not_shown, unless
 from evictstream.kit.conformance.playground import CLUSTER
 
 MOST_TRIES: Final = 10
 """Requests for one `Evict` that the API server refuses; "a few tries within a second are fine"."""
 
-Judge = Callable[[ExecutorEvidence], Finding]
+_Judge = Callable[[ExecutorEvidence], Finding]
 
 _NO_ANSWER: Final = "no answer"
 
@@ -28,7 +28,7 @@ def _is_asked(command: PlayedCommand) -> bool:
     return is_ours and command.action == "Evict"
 
 
-def _evicts(case: str) -> Judge:
+def _evicts(case: str) -> _Judge:
     """Make a rule: each `Evict` of a case is done, and answered once."""
 
     def judge(evidence: ExecutorEvidence) -> Finding:
@@ -85,7 +85,7 @@ def _problem_of(result: SeenResult, commands: dict[tuple[str, int], PlayedComman
             return f"{command.pod}: {field} is {result.body[field]!r}"
     if result.key != command.key:
         return f"{command.pod}: the key is {result.key!r}"
-    if result.partition != partition_of(command.key, partitions):
+    if result.partition != partition_of_key(command.key, partitions):
         return f"{command.pod}: a result in partition {result.partition}, which is not its key's"
     return ""
 
@@ -117,7 +117,7 @@ def _truth(evidence: ExecutorEvidence) -> Finding:
     )
 
 
-def _says(case: str, outcomes: Collection[str], *, may_ask: bool = True) -> Judge:
+def _says(case: str, outcomes: Collection[str], *, may_ask: bool = True) -> _Judge:
     """Make a rule: the first `Evict` of a case gets one of these answers, and the pod is not deleted."""
 
     def judge(evidence: ExecutorEvidence) -> Finding:
@@ -169,7 +169,7 @@ def _overtaken(evidence: ExecutorEvidence) -> Finding:
     return held(seen) if (first, second) == ("Obsolete", "Succeeded") else broken(seen)
 
 
-def _untouched(case: str, why: str, action: str = "Evict") -> Judge:
+def _untouched(case: str, why: str, action: str = "Evict") -> _Judge:
     """Make a rule: a case is neither done nor answered, while the next command of its partition is."""
 
     def judge(evidence: ExecutorEvidence) -> Finding:
@@ -188,7 +188,7 @@ def _untouched(case: str, why: str, action: str = "Evict") -> Judge:
     return judge
 
 
-def _fault(case: str, outcomes: Collection[str]) -> Judge:
+def _fault(case: str, outcomes: Collection[str]) -> _Judge:
     """Make a rule: an `Evict` in a fault of the API server gets one of these answers."""
 
     def judge(evidence: ExecutorEvidence) -> Finding:
@@ -279,7 +279,7 @@ _moved = _says("moved", {"Obsolete"}, may_ask=False)
 _uncommitted = _untouched("uncommitted", "nothing happened")
 _scheduled = _untouched("schedule", "nothing happened", "Schedule")
 
-_REQUIRED: Final[tuple[tuple[str, str, Judge], ...]] = (
+_REQUIRED: Final[tuple[tuple[str, str, _Judge], ...]] = (
     ("evicts", "An Evict deletes the pod and is answered once, Succeeded", _evicts("plain")),
     ("answers", "Each Evict is answered within 30 s", _answers),
     ("result-form", "Results have the key, id, attempt and pod of their command", _form),
@@ -308,7 +308,7 @@ _REQUIRED: Final[tuple[tuple[str, str, Judge], ...]] = (
     ("stays", "It does not exit by itself", lambda evidence: evidence.process.stays()),
 )
 
-_RECOMMENDED: Final[tuple[tuple[str, str, Judge], ...]] = (
+_RECOMMENDED: Final[tuple[tuple[str, str, _Judge], ...]] = (
     ("few-tries", f"At most {MOST_TRIES} requests for one Evict that the API server refuses", _tries),
     ("taint-gone", "The taint is gone, though no Cancel came: not deleted", _says("untainted", _LEFT)),
     ("disruption-target", "The condition DisruptionTarget is set before the delete", _condition),
@@ -316,5 +316,5 @@ _RECOMMENDED: Final[tuple[tuple[str, str, Judge], ...]] = (
     ("stops", "SIGTERM stops it", lambda evidence: evidence.process.stops()),
 )
 
-EXECUTOR_RULES: Final = rules_of(_REQUIRED, _RECOMMENDED)
+EXECUTOR_RULES: Final = conformance_rules(_REQUIRED, _RECOMMENDED)
 """In the order in which they are shown."""

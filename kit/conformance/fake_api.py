@@ -15,7 +15,7 @@ from evictstream.kit.conformance.fake_cluster import FakeCluster
 from evictstream.kit.conformance.fake_faults import ApiWrite, FakeAnswer, FakeRequest, Fault, Object
 from evictstream.kit.conformance.fake_http import FakeHttpHandler
 
-LOOK_SECONDS: Final = 0.02
+_LOOK_SECONDS: Final = 0.02
 """Between looks at pods whose termination is over, and at the end of the server."""
 
 BOOKMARK_LEAD_SECONDS: Final = 2.0
@@ -24,7 +24,7 @@ BOOKMARK_LEAD_SECONDS: Final = 2.0
 MOST_REMEMBERED: Final = 1_000_000
 """Requests and writes: an hour of 270 a second."""
 
-MOST_HEADERS: Final = 10_000
+_MOST_HEADERS: Final = 10_000
 """Of so many requests the headers are kept."""
 
 
@@ -52,7 +52,7 @@ class FakeApi(FakeCluster):
     def __init__(self) -> None:
         super().__init__()
         self.requests: collections.deque[str] = collections.deque(maxlen=MOST_REMEMBERED)
-        self.headers: collections.deque[dict[str, list[str]]] = collections.deque(maxlen=MOST_HEADERS)
+        self.headers: collections.deque[dict[str, list[str]]] = collections.deque(maxlen=_MOST_HEADERS)
         self.writes: collections.deque[ApiWrite] = collections.deque(maxlen=MOST_REMEMBERED)
         self.trouble: dict[str, list[int | str | Fault]] = {}
         self.token: str | None = None
@@ -88,7 +88,7 @@ class FakeApi(FakeCluster):
 
     def __enter__(self) -> Self:
         """Serve."""
-        threading.Thread(target=self._server.serve_forever, args=(LOOK_SECONDS,), daemon=True).start()
+        threading.Thread(target=self._server.serve_forever, args=(_LOOK_SECONDS,), daemon=True).start()
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -11,7 +11,7 @@ Object = dict[str, Any]
 
 _DEEP: Final = re.compile(rb'"@deep (\d+)@"')
 
-REASONS: Final = {
+_REASONS: Final = {
     400: "BadRequest",
     401: "Unauthorized",
     403: "Forbidden",
@@ -148,11 +148,11 @@ class ApiWrite:
 
 
 def deep(levels: int) -> str:
-    """Return what stands in an object for objects within one another, so many levels; `text_of` writes them."""
+    """Return what stands in an object for objects within one another, so many levels; `deep_json` writes them."""
     return f"@deep {levels}@"
 
 
-def text_of(body: Object) -> bytes:
+def deep_json(body: Object) -> bytes:
     """Write an object as JSON, with what `deep` stands for: deeper than `json` itself can write."""
     return _DEEP.sub(lambda match: b'{"f:a":' * int(match[1]) + b"{}" + b"}" * int(match[1]), json.dumps(body).encode())
 
@@ -172,7 +172,7 @@ def refusal(
         "metadata": {},
         "status": "Failure",
         "message": message,
-        "reason": REASONS.get(status, "Unknown"),
+        "reason": _REASONS.get(status, "Unknown"),
         "code": status,
     }
     details: Object = {"causes": [{"reason": cause, "message": message}]} if cause else {}

@@ -13,13 +13,13 @@ from urllib.parse import parse_qsl, urlsplit
 
 from evictstream.kit.conformance.fake_cluster import PLURALS, is_selected
 from evictstream.kit.conformance.fake_discovery import DISCOVERY
-from evictstream.kit.conformance.fake_faults import FakeAnswer, FakeRequest, Fault, Object, refusal, text_of
+from evictstream.kit.conformance.fake_faults import FakeAnswer, FakeRequest, Fault, Object, deep_json, refusal
 from evictstream.kit.conformance.fake_requests import answer
 
 LARGEST_BODY_BYTES: Final = 3_145_728
 """The API server's own limit."""
 
-LOOK_SECONDS: Final = 0.1
+_LOOK_SECONDS: Final = 0.1
 """A quiet watch looks so often whether the server is down."""
 
 LONGEST_WATCH_SECONDS: Final = 3_600.0
@@ -194,19 +194,19 @@ class FakeHttpHandler(BaseHTTPRequestHandler):
             if bookmarks.are_due(version):
                 yield _line("BOOKMARK", _bookmark(kind, version))
             if not changes:
-                api.wait_for_change(api.version if api.stuck else version, min(left, LOOK_SECONDS))
+                api.wait_for_change(api.version if api.stuck else version, min(left, _LOOK_SECONDS))
         if turn != api.watch_turn and bookmarks.are_due(version, is_end=True):
             yield _line("BOOKMARK", _bookmark(kind, version))
 
     def _be_silent(self, request: FakeRequest) -> None:
         while request.resource in self.server.api.silent and not self.server.api.is_down:
-            time.sleep(LOOK_SECONDS)
+            time.sleep(_LOOK_SECONDS)
 
     def _chunk(self, data: bytes) -> None:
         self.wfile.write(b"%x\r\n%s\r\n" % (len(data), data))
 
     def _send(self, answer: FakeAnswer, *, is_cut: bool = False) -> None:
-        body = answer.text.encode() or text_of(answer.body)
+        body = answer.text.encode() or deep_json(answer.body)
         retry = "" if answer.retry_after_seconds is None else f"Retry-After: {answer.retry_after_seconds}\r\n"
         head = (
             f"HTTP/1.1 {answer.status} {_STATUS_TEXTS.get(answer.status, 'No')}\r\n"
@@ -219,7 +219,7 @@ class FakeHttpHandler(BaseHTTPRequestHandler):
 
 
 def _line(type_: str, item: Object) -> bytes:
-    return text_of({"type": type_, "object": item}) + b"\n"
+    return deep_json({"type": type_, "object": item}) + b"\n"
 
 
 def _bookmark(kind: str, version: int) -> Object:

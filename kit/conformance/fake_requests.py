@@ -11,7 +11,7 @@ from evictstream.kit.conformance.fake_faults import FakeAnswer, FakeRequest, Obj
 from evictstream.kit.conformance.fake_patches import patched
 
 AUTHORIZATION: Final = "authorization.k8s.io"
-EVENTS: Final = "events.k8s.io"
+_EVENTS: Final = "events.k8s.io"
 
 Done = tuple[FakeAnswer, str | None]
 """The answer, and the UID of the pod that was changed."""
@@ -109,7 +109,7 @@ _BY_REQUEST: Final[dict[tuple[str, str], Callable[[FakeCluster, FakeRequest], Do
     ("", "patch pods/status"): _patch_pod_status,
     ("", "create events"): _create_event,
     ("", "patch events"): _patch_event,
-    (EVENTS, "create events"): _create_event,
-    (EVENTS, "patch events"): _patch_event,
+    (_EVENTS, "create events"): _create_event,
+    (_EVENTS, "patch events"): _patch_event,
     (AUTHORIZATION, "create selfsubjectaccessreviews"): _review_access,
 }

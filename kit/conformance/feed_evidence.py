@@ -16,7 +16,7 @@ from evictstream.models.kubernetes.resource_versions import read_version
 from evictstream.models.messages.watch_event import decode_watch_event
 
 CHANGES: Final = frozenset({"ADDED", "MODIFIED", "DELETED"})
-SILENT_SECONDS: Final = 60.0
+FEED_SILENT_SECONDS: Final = 60.0
 """The service holds evictions back when a heartbeat is older; so long after the watch went dead they have to end."""
 
 QUIET_SECONDS: Final = 25.0
@@ -25,7 +25,7 @@ QUIET_SECONDS: Final = 25.0
 DELAY_SECONDS: Final = 30.0
 """A heartbeat counts from its `observedAt`, as events do, but at most so long before it was read: Kafka may be slow."""
 
-MIRROR: Final = "kubernetes.io/config.mirror"
+_MIRROR: Final = "kubernetes.io/config.mirror"
 
 
 class UsedFields(NamedTuple):
@@ -204,7 +204,7 @@ class FeedEvidence:
     away: tuple[float, float] | None = None
     rebuilt_at: float | None = None
     silent_at: float | None = None
-    silent_seconds: float = SILENT_SECONDS
+    silent_seconds: float = FEED_SILENT_SECONDS
     ended_at: float = 0.0
     process: ProcessEvidence = dataclasses.field(default_factory=ProcessEvidence)
 
@@ -235,7 +235,7 @@ def used_fields(kind: str, item: Object) -> UsedFields:
         content = {
             "tolerations": spec.get("tolerations"),
             "deleted": meta.get("deletionTimestamp"),
-            "mirror": (meta.get("annotations") or {}).get(MIRROR),
+            "mirror": (meta.get("annotations") or {}).get(_MIRROR),
             "phase": status.get("phase"),
         }
     return UsedFields(

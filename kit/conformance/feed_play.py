@@ -7,12 +7,12 @@ import time
 from collections import defaultdict
 from typing import Final
 
-from evictstream.kit.conformance.command_writer import TAINT, TOLERATION, uid_of
+from evictstream.kit.conformance.command_writer import COMMANDED_TAINT, TOLERATION, uid_of
 from evictstream.kit.conformance.fake_cluster import FakeCluster
 from evictstream.kit.conformance.feed_evidence import (
     DELAY_SECONDS,
+    FEED_SILENT_SECONDS,
     QUIET_SECONDS,
-    SILENT_SECONDS,
     ExpectedObjects,
     FeedEvidence,
     FeedRecord,
@@ -33,13 +33,13 @@ SITUATION_SECONDS: Final = 30.0
 LISTING_SECONDS: Final = 60.0
 """The same where the feed has to list; one that was killed may have to wait for its place in a group first."""
 
-HEARTBEAT_SECONDS: Final = 15.0
+_HEARTBEAT_SECONDS: Final = 15.0
 """For a heartbeat on each topic: one is due each 10 s."""
 
-REFUSED_TIMES: Final = 1_000
+_REFUSED_TIMES: Final = 1_000
 """A fault that lasts until it is taken away."""
 
-UNBOUND: Final = ("listed-without-a-node", "watched-without-a-node")
+_UNBOUND: Final = ("listed-without-a-node", "watched-without-a-node")
 """Pods that no node ever gets."""
 
 BOUND_LATER: Final = "bound-later"
@@ -54,7 +54,7 @@ class FeedPlay:
         *,
         situation_seconds: float = SITUATION_SECONDS,
         listing_seconds: float = LISTING_SECONDS,
-        silent_seconds: float = SILENT_SECONDS,
+        silent_seconds: float = FEED_SILENT_SECONDS,
     ) -> None:
         self._playground = playground
         self._situation_seconds = situation_seconds
@@ -82,7 +82,7 @@ class FeedPlay:
         playground.start(lambda: bool(self._read()))
         playground.report("plays situations")
         self._look("listing", self._listing_seconds)
-        playground.wait(self._have_all_heartbeats, HEARTBEAT_SECONDS)
+        playground.wait(self._have_all_heartbeats, _HEARTBEAT_SECONDS)
         self._change()
         self._look("changes", self._situation_seconds)
         for situation, fault in (
@@ -109,20 +109,20 @@ class FeedPlay:
         return dataclasses.replace(self._evidence(), process=process, ended_at=ended_at)
 
     def _furnish(self) -> None:
-        self._node(NODES[0], taints=[TAINT], ready="Unknown")
+        self._node(NODES[0], taints=[COMMANDED_TAINT], ready="Unknown")
         for name in NODES[1:]:
             self._node(name)
         for node in NODES:
             for number in range(PODS_OF_A_NODE):
                 self._pod(f"{node}-{number}", node)
-        self._pod(UNBOUND[0], "")
+        self._pod(_UNBOUND[0], "")
         self._pod(BOUND_LATER, "")
 
     def _change(self) -> None:
         """Change what counts; each object ends in another state than the listing had."""
         first, second, third, *_ = NODES
         self._node(first)
-        self._node(second, taints=[TAINT], ready="False")
+        self._node(second, taints=[COMMANDED_TAINT], ready="False")
         self._node("node-new")
         self._api.remove("Node", NODES[-1])
         self._api.put("Pod", f"{first}-0", spec={"nodeName": first, "tolerations": [TOLERATION]})
@@ -132,14 +132,14 @@ class FeedPlay:
         self._api.remove("Pod", f"{first}-4")
         self._pod(f"{first}-4", second, uid=uid_of("the same name on another node"))
         self._pod("new", third)
-        self._pod(UNBOUND[1], "")
+        self._pod(_UNBOUND[1], "")
         self._api.put("Pod", BOUND_LATER, spec={"nodeName": third})
 
     def _forget(self) -> None:
         """Let watches end, and let the API server forget what happens before they can be opened again."""
         api = self._playground.api
         for what in ("watch pods", "watch nodes"):
-            api.trouble[what] = [500] * REFUSED_TIMES
+            api.trouble[what] = [500] * _REFUSED_TIMES
         api.end_watches()
         time.sleep(0.5)  # the watches that were open have ended by now
         api.remove("Pod", f"{NODES[1]}-0")
@@ -174,7 +174,7 @@ class FeedPlay:
         for (kind, name), item in before.items():
             parts = {part: value for part, value in item.items() if part != "metadata"}
             self._api.put(kind, name, uid=item["metadata"]["uid"], **parts)
-        self._node(NODES[0], taints=[TAINT])
+        self._node(NODES[0], taints=[COMMANDED_TAINT])
         self._playground.api.end_watches()
 
     def _fall_silent(self) -> None:
@@ -192,7 +192,7 @@ class FeedPlay:
             has_ended = time.time() - max(one.at for one in heartbeats) > QUIET_SECONDS
             return has_ended or max(one.event_at for one in heartbeats) > ends_at
 
-        self._playground.wait(is_shown, self._silent_seconds + DELAY_SECONDS + HEARTBEAT_SECONDS)
+        self._playground.wait(is_shown, self._silent_seconds + DELAY_SECONDS + _HEARTBEAT_SECONDS)
         self._playground.api.silent.clear()
 
     def _heartbeats(self) -> list[FeedRecord]:

@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping
 from itertools import pairwise
 from typing import Final
 
-from evictstream.kit.conformance.command_writer import partition_of
+from evictstream.kit.conformance.command_writer import partition_of_key
 from evictstream.kit.conformance.feed_evidence import CHANGES, QUIET_SECONDS, FeedEvidence, FeedRecord, TopicObjects
-from evictstream.kit.conformance.findings import Finding, broken, held, not_shown, rules_of, unless
+from evictstream.kit.conformance.findings import Finding, broken, conformance_rules, held, not_shown, unless
 from evictstream.kit.conformance.playground import CLUSTER
 
 LONGEST_VALUE_BYTES: Final = 1_572_864
@@ -17,7 +17,7 @@ LONGEST_LISTING_BYTES: Final = 262_144
 PACE_SECONDS: Final = 20.0
 """Between heartbeats: record is due each 10 s."""
 
-Judge = Callable[[FeedEvidence], Finding]
+_Judge = Callable[[FeedEvidence], Finding]
 
 _KEY: Final = CLUSTER.encode()
 _KINDS: Final = ("Node", "Pod")
@@ -44,7 +44,7 @@ def _kind(evidence: FeedEvidence) -> Finding:
 
 
 def _keys(evidence: FeedEvidence) -> Finding:
-    partition = partition_of(_KEY, evidence.partitions)
+    partition = partition_of_key(_KEY, evidence.partitions)
     wrong = []
     for one in evidence.records:
         if one.problem:
@@ -58,7 +58,7 @@ def _keys(evidence: FeedEvidence) -> Finding:
     return unless(wrong, f"{len(evidence.records)} records") if evidence.records else not_shown("no records")
 
 
-def _says(situation: str, seen: str) -> Judge:
+def _says(situation: str, seen: str) -> _Judge:
     """Make a rule: after a situation the topics show the state of the cluster."""
 
     def judge(evidence: FeedEvidence) -> Finding:
@@ -263,7 +263,7 @@ def _cluster_uid(evidence: FeedEvidence) -> Finding:
     return unless(wrong, f"{len(signals)} LISTED and HEARTBEAT") if signals else not_shown("neither")
 
 
-_REQUIRED: Final[tuple[tuple[str, str, Judge], ...]] = (
+_REQUIRED: Final[tuple[tuple[str, str, _Judge], ...]] = (
     ("readable", "Every value is a watch event by its schema", _readable),
     ("kind", "Every object has its kind, also if it comes from a list", _kind),
     ("keys", "Key and partition are those of the cluster, by murmur2", _keys),
@@ -293,10 +293,10 @@ _REQUIRED: Final[tuple[tuple[str, str, Judge], ...]] = (
     ("stays", "It does not exit by itself", lambda evidence: evidence.process.stays()),
 )
 
-_RECOMMENDED: Final[tuple[tuple[str, str, Judge], ...]] = (
+_RECOMMENDED: Final[tuple[tuple[str, str, _Judge], ...]] = (
     ("cluster-uid", "LISTED and HEARTBEAT name the UID of kube-system", _cluster_uid),
     ("stops", "SIGTERM stops it", lambda evidence: evidence.process.stops()),
 )
 
-FEED_RULES: Final = rules_of(_REQUIRED, _RECOMMENDED)
+FEED_RULES: Final = conformance_rules(_REQUIRED, _RECOMMENDED)
 """In the order in which they are shown."""

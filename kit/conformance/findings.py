@@ -7,7 +7,7 @@ import enum
 from collections.abc import Callable, Iterable, Sequence
 from typing import Generic, NamedTuple, TypeVar
 
-E = TypeVar("E")
+_E = TypeVar("_E")
 
 
 class Standing(enum.StrEnum):
@@ -26,7 +26,7 @@ class Finding(NamedTuple):
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class ConformanceRule(Generic[E]):
+class ConformanceRule(Generic[_E]):
     """One rule, and the function that judges it by the recorded evidence.
 
     Attributes:
@@ -38,7 +38,7 @@ class ConformanceRule(Generic[E]):
 
     name: str
     text: str
-    judge: Callable[[E], Finding]
+    judge: Callable[[_E], Finding]
     is_recommended: bool = False
 
 
@@ -57,10 +57,10 @@ class JudgedRule(NamedTuple):
         return self.standing is Standing.BROKEN and not self.is_recommended
 
 
-def rules_of(
-    required: Iterable[tuple[str, str, Callable[[E], Finding]]],
-    recommended: Iterable[tuple[str, str, Callable[[E], Finding]]],
-) -> tuple[ConformanceRule[E], ...]:
+def conformance_rules(
+    required: Iterable[tuple[str, str, Callable[[_E], Finding]]],
+    recommended: Iterable[tuple[str, str, Callable[[_E], Finding]]],
+) -> tuple[ConformanceRule[_E], ...]:
     """Make rules of names, texts and functions."""
     return tuple(
         ConformanceRule(name=name, text=text, judge=function, is_recommended=table is recommended)
@@ -69,7 +69,7 @@ def rules_of(
     )
 
 
-def judge(rules: Iterable[ConformanceRule[E]], evidence: E) -> list[JudgedRule]:
+def judge_rules(rules: Iterable[ConformanceRule[_E]], evidence: _E) -> list[JudgedRule]:
     """Ask each rule."""
     return [JudgedRule(rule.name, rule.text, rule.is_recommended, *rule.judge(evidence)) for rule in rules]
 

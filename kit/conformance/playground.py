@@ -21,7 +21,7 @@ from evictstream.streams.broker.run_names import delete_own, named
 from evictstream.streams.errors import EndSilentError
 from evictstream.streams.settings import Settings, environment_with
 
-PREFIX: Final = "evictstream-conformance-"
+CONFORMANCE_PREFIX: Final = "evictstream-conformance-"
 """Begins the names of all that a run makes; eight hexadecimal digits of its own follow."""
 
 CLUSTER: Final = "conformance"
@@ -33,13 +33,13 @@ CLUSTER_VARIABLE: Final = "CONFORMANCE_CLUSTER"
 PARTITIONS: Final = 3
 """Of each topic: enough that a wrong partitioner shows."""
 
-START_SECONDS: Final = 60.0
+_START_SECONDS: Final = 60.0
 """For an end that the kit has started to show itself."""
 
 HAND_SECONDS: Final = 600.0
 """The same for one that a person starts."""
 
-LOOK_SECONDS: Final = 0.05
+_LOOK_SECONDS: Final = 0.05
 
 FIRST_TOKEN: Final = "first-token"  # noqa: S105 - of a server that holds nothing
 
@@ -47,7 +47,7 @@ _SHOWN: Final = tuple(
     f"EVICTSTREAM_{name}" for name in ("BOOTSTRAP_SERVERS", "TOPIC_PREFIX", "APPLICATION_ID", "PARTITIONS")
 )
 
-Report = Callable[[str], None]
+_Report = Callable[[str], None]
 """Takes a line about what is going on."""
 
 
@@ -71,7 +71,7 @@ class Playground:
     end: EndProcess | None
     shown: Mapping[str, str]
     token_file: Path
-    report: Report
+    report: _Report
     is_stopped: Callable[[], bool]
 
     def start(self, is_alive: Callable[[], bool]) -> None:
@@ -86,7 +86,7 @@ class Playground:
                 self.report(f"export {name}={shlex.quote(value)}")
         else:
             self.end.start()
-        seconds = HAND_SECONDS if self.end is None else START_SECONDS
+        seconds = HAND_SECONDS if self.end is None else _START_SECONDS
         if not self.wait(is_alive, seconds):
             raise EndSilentError(seconds=seconds, ended="" if self.end is None else self.end.ended_by_itself)
 
@@ -101,7 +101,7 @@ class Playground:
         while not condition():
             if time.monotonic() > until or self.is_over:
                 return condition()
-            time.sleep(LOOK_SECONDS)
+            time.sleep(_LOOK_SECONDS)
         return True
 
     def stop(self) -> ProcessEvidence:
@@ -126,7 +126,7 @@ def open_playground(
     topics: Sequence[str],
     command: Sequence[str],
     *,
-    report: Report,
+    report: _Report,
     is_stopped: Callable[[], bool],
 ) -> Iterator[Playground]:
     """Make all that is needed, and remove it afterwards; the end is not started yet.
@@ -141,12 +141,12 @@ def open_playground(
     Raises:
         BrokerError: Kafka does not answer, or refuses.
     """
-    mine = named(settings, f"{PREFIX}{uuid.uuid4().hex[:8]}").model_copy(
+    mine = named(settings, f"{CONFORMANCE_PREFIX}{uuid.uuid4().hex[:8]}").model_copy(
         # Beside a worker or a feed of the same machine there is no other port to be sure of.
         update={"partitions": PARTITIONS, "health_port": 0}
     )
     with contextlib.ExitStack() as stack:
-        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix=PREFIX)))
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix=CONFORMANCE_PREFIX)))
         declare_topics(mine)
         stack.callback(delete_own, mine)
         api = stack.enter_context(FakeApi())

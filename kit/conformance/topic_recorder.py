@@ -16,7 +16,7 @@ from evictstream.streams.broker.follow import follow
 from evictstream.streams.errors import BrokerError
 from evictstream.streams.settings import Settings
 
-STOP_SECONDS: Final = 10.0
+_STOP_SECONDS: Final = 10.0
 """For a reader to end; it looks several times a second."""
 
 
@@ -88,7 +88,7 @@ class TopicRecorder:
         """Stop reading."""
         self._stopped.set()
         for thread in self._threads:
-            thread.join(STOP_SECONDS)
+            thread.join(_STOP_SECONDS)
 
     def records(self, begin: int = 0) -> list[SeenRecord]:
         """Return the records read so far, starting with this number.

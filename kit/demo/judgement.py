@@ -22,7 +22,7 @@ VIEW_US: Final = 1_000_000
 """So long after its reason went an eviction may still be committed."""
 
 
-def limits_of(settings: Settings) -> OracleLimits:
+def oracle_limits(settings: Settings) -> OracleLimits:
     """Give the oracle the numbers of the service."""
 
     def us(seconds: float) -> int:
@@ -103,7 +103,7 @@ def problems_of(
         messages,
         ended_at_us=end_us - ahead_us,
         partitions=settings.partitions,
-        limits=limits_of(settings),
+        limits=oracle_limits(settings),
         early_us=EARLY_US + max(0, ahead_us),
         may_forget=bool(excused),
         promptness=Promptness(

@@ -19,7 +19,7 @@ from evictstream.kit.demo.workers import DemoWorker, owners
 from evictstream.kit.recordings.record import RecordedRecord
 from evictstream.kit.replay.evictions import EvictionsOfRun
 from evictstream.kit.replay.replay import Replay
-from evictstream.kit.replay.simulated_executor import Event, SimulatedExecutor
+from evictstream.kit.replay.simulated_executor import AnsweringEvent, SimulatedExecutor
 from evictstream.models.instants import SECOND_US, instant_text
 from evictstream.streams.feed.publisher import Publisher
 from evictstream.streams.partitioner import partition_of
@@ -99,7 +99,7 @@ class Play:
             FoundProblemError: a worker has ended by itself.
         """
         clusters = {record.cluster for record in records}
-        coming, now, look_us = deque(records), now_us(), 0
+        coming, now, look_us = deque(records), wall_clock_us(), 0
         while now < end_us + PATIENCE_US:
             self._send_until(now, coming)
             for command in (one for batch in self._commands.poll(TURN_MS).values() for one in batch):
@@ -116,7 +116,7 @@ class Play:
                     yield from self._find_heir(self.killed)
                     end_us = max(end_us, min(now, self.outage[0] + LONGEST_TAKEOVER_US))
                 yield from self._new_status()
-            now = now_us()
+            now = wall_clock_us()
 
     def _send_until(self, now: int, coming: deque[RecordedRecord]) -> None:
         """Send what was recorded until then, and what the executor's deletes lead to."""
@@ -130,7 +130,7 @@ class Play:
                 self._publisher.send(topic, record.key or b"", value)
         self._send_pods(self._executor.gone(now))
 
-    def _send_pods(self, events: Iterable[Event]) -> None:
+    def _send_pods(self, events: Iterable[AnsweringEvent]) -> None:
         for event in events:
             self._publisher.send(self._settings.pods_topic, event["cluster"].encode(), msgspec.json.encode(event))
 
@@ -145,7 +145,7 @@ class Play:
         self.evictions.take(value)
         command = json.loads(value)
         if command["action"] == "Evict":
-            answer = self._executor.evict(command, now_us())
+            answer = self._executor.evict(command, wall_clock_us())
             self._publisher.send(self._settings.results_topic, key, msgspec.json.encode(answer.result))
             self._send_pods(answer.events)
 
@@ -161,7 +161,7 @@ class Play:
         pending.update(one.cluster for one in self.evictions if one.is_open)
         ((cluster, count),) = pending.most_common(1)
         _, self.killed = owners(self._workers)[partition_of(cluster.encode(), self._settings.partitions)]
-        self.outage = (now_us(), 0)
+        self.outage = (wall_clock_us(), 0)
         self.killed.kill()
         return f"{self.killed.name} decides for cluster {cluster}; it is killed with {count} deadlines pending"
 
@@ -174,6 +174,6 @@ class Play:
             yield f"{heir.name} has taken over, {(taken_us - self.outage[0]) / SECOND_US:.1f} s after the kill"
 
 
-def now_us() -> int:
+def wall_clock_us() -> int:
     """Wall clock, microseconds since 1970; the workers' logs and commands use the same."""
     return time.time_ns() // 1_000

@@ -15,11 +15,11 @@ from typing import Final
 from kafka import TopicPartition
 
 from evictstream.kit.demo.judgement import problems_of, read_log
-from evictstream.kit.demo.play import Play, expected, kill_moment_us, moved, now_us
+from evictstream.kit.demo.play import Play, expected, kill_moment_us, moved, wall_clock_us
 from evictstream.kit.demo.workers import DemoWorker, owners, running
 from evictstream.kit.inputs.opening import Input
 from evictstream.kit.recordings.record import RecordedRecord
-from evictstream.kit.replay.comparison import DifferenceKind, compare
+from evictstream.kit.replay.comparison import DifferenceKind, compare_runs
 from evictstream.kit.replay.evictions import EvictionsOfRun
 from evictstream.kit.replay.sources import WatchFiles
 from evictstream.streams.broker.admin import check_topics, declare_topics
@@ -36,10 +36,10 @@ PREFIX: Final = "evictstream-demo-"
 """Begins the names of all that a run makes; eight hexadecimal digits of its own follow."""
 
 INCIDENT: Final = "zone-outage-part-recovers-no-evictor"
-EVENTS: Final = "events.jsonl.gz"
-WORKERS: Final = 2
+_EVENTS: Final = "events.jsonl.gz"
+DEMO_WORKERS: Final = 2
 
-START_SECONDS: Final = 90.0
+_START_SECONDS: Final = 90.0
 """For all workers to own partitions; five seconds are usual, a machine whose cores are busy needs more."""
 
 PROBLEMS_SHOWN: Final = 20
@@ -60,7 +60,7 @@ def demo_incident() -> Path:
     """
     here = Path(__file__).resolve()
     for folder in (here.parent / "incident", here.parents[2] / "examples" / "incidents" / INCIDENT):
-        if (folder / EVENTS).exists():
+        if (folder / _EVENTS).exists():
             return folder
     next_step = "run the demo in a clone, or name a folder of its examples/incidents with --incident"
     raise WrongUseError(f"the recorded incident {INCIDENT} is not installed", next_step=next_step)
@@ -68,7 +68,7 @@ def demo_incident() -> Path:
 
 def read_incident(folder: Path, partitions: int) -> list[RecordedRecord]:
     """Read an incident in the order of its times. Raises `WrongUseError` if the folder holds none."""
-    events = folder / EVENTS
+    events = folder / _EVENTS
     source = WatchFiles([Input(str(events), events)], cluster=None, partitions=partitions, unnamed="demo")
     records = list(source.read())
     if source.unreadable or not records:
@@ -122,7 +122,7 @@ def _perform(
 ) -> Iterator[str]:
     undisturbed, end_us = expected(recorded, settings)
     kill_us = kill_moment_us(undisturbed, end_us) if kills else None
-    with running(WORKERS, settings, logs) as workers, contextlib.ExitStack() as stack:
+    with running(DEMO_WORKERS, settings, logs) as workers, contextlib.ExitStack() as stack:
         yield f"{' and '.join(worker.name for worker in workers)} start"
         _wait_for_owners(workers, settings.partitions)
         publisher = stack.enter_context(open_publisher(settings))
@@ -132,10 +132,10 @@ def _perform(
         play = Play(settings, workers, publisher, commands)
         seconds = (recorded[-1].timestamp - recorded[0].timestamp) / 1_000
         yield f"{len(recorded)} recorded events are played as they happened, in {seconds:.0f} s"
-        by_us = (now_us() // 1_000 - recorded[0].timestamp) * 1_000
+        by_us = (wall_clock_us() // 1_000 - recorded[0].timestamp) * 1_000
         records = moved(recorded, by_us // 1_000)
         yield from play.run(records, kill_us=kill_us and kill_us + by_us, end_us=end_us + by_us)
-        stopped_us = now_us()
+        stopped_us = wall_clock_us()
         yield "all is played; the workers get SIGTERM"
         problems += filter(None, [worker.stop() for worker in workers])
         publisher.flush()
@@ -149,7 +149,7 @@ def _perform(
 def _compared(evictions: EvictionsOfRun, undisturbed: EvictionsOfRun, by_us: int) -> str:
     """Compare with a replay without a kill, whose times are to be moved."""
     owed = [one._replace(at_us=one.at_us + by_us) for one in undisturbed.departures()]
-    differences = list(compare(evictions.departures(), owed))
+    differences = list(compare_runs(evictions.departures(), owed))
     kinds = Counter(one.kind for one in differences)
     latest = max((one.seconds or 0.0 for one in differences), default=0.0)
     return (
@@ -165,12 +165,12 @@ def _wait_for_owners(workers: list[DemoWorker], partitions: int) -> None:
     Raises:
         FoundProblemError: that took too long, or a worker has ended.
     """
-    give_up = time.monotonic() + START_SECONDS
+    give_up = time.monotonic() + _START_SECONDS
     while len(owned := owners(workers)) < partitions or len({one for _, one in owned.values()}) < min(
         len(workers), partitions
     ):
         if time.monotonic() > give_up:
-            raise FoundProblemError(f"not all of {len(workers)} workers had partitions within {START_SECONDS:g} s")
+            raise FoundProblemError(f"not all of {len(workers)} workers had partitions within {_START_SECONDS:g} s")
         for worker in workers:
             worker.check()
         time.sleep(0.1)

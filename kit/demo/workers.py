@@ -19,7 +19,7 @@ from evictstream.streams.broker import reaper
 from evictstream.streams.errors import FoundProblemError
 from evictstream.streams.settings import Settings, environment_with
 
-STOP_SECONDS: Final = 20.0
+_STOP_SECONDS: Final = 20.0
 """For a worker to commit, leave the group and end after SIGTERM; a second or two are usual. Then it is killed."""
 
 LAST_WORDS: Final = 500
@@ -84,10 +84,10 @@ class DemoWorker:
         """End it in order (SIGTERM), or kill it if that takes too long; return what was wrong, or an empty text."""
         self._process.terminate()
         try:
-            code = self._process.wait(STOP_SECONDS)
+            code = self._process.wait(_STOP_SECONDS)
         except subprocess.TimeoutExpired:
             self.kill()
-            return f"{self.name} still ran {STOP_SECONDS:g} s after SIGTERM"
+            return f"{self.name} still ran {_STOP_SECONDS:g} s after SIGTERM"
         return f"{self.name} ended with code {code} after SIGTERM, not 0" if code and not self.is_killed else ""
 
 

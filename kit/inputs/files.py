@@ -7,7 +7,7 @@ from typing import BinaryIO, Final
 
 from evictstream.kit.inputs.decoding import PACKED_ERRORS, decoded
 from evictstream.kit.inputs.json_documents import LARGEST_DOCUMENT_BYTES, documents
-from evictstream.kit.inputs.pieces import Broken, Piece
+from evictstream.kit.inputs.pieces import Broken, InputPiece
 from evictstream.kit.inputs.yaml_documents import is_yaml, yaml_documents
 from evictstream.streams.errors import RecordingError
 
@@ -16,7 +16,7 @@ CUT: Final = "the compressed data is cut off somewhere after this line"
 _BEGINNING_BYTES: Final = 65_536  # comments may stand first
 
 
-def pieces_of(source: str, stream: BinaryIO, *, text_is_yaml: bool = False) -> Iterator[Piece]:
+def pieces_of(source: str, stream: BinaryIO, *, text_is_yaml: bool = False) -> Iterator[InputPiece]:
     """Cut a file into documents and values of lists.
 
     Args:

@@ -19,7 +19,7 @@ from typing import Final
 import msgspec
 
 from evictstream.kit.inputs.open_document import NOT_JSON, OpenDocument
-from evictstream.kit.inputs.pieces import Broken, Document, ListItem, Piece
+from evictstream.kit.inputs.pieces import Broken, Document, InputPiece, ListItem
 from evictstream.kit.inputs.read_window import ByteStream, ReadWindow
 from evictstream.models.messages.envelope import DECODE_ERRORS
 
@@ -27,7 +27,7 @@ LARGEST_DOCUMENT_BYTES: Final = 67_108_864
 """64 MiB: an audit log holds the answer to a deletion of a whole collection, and 5,000 pods take 50 MB. A document, or
 a value of a list; twice this is held in memory at most."""
 
-LONGEST_LINE_BYTES: Final = 2_097_152
+LONGEST_JSON_LINE_BYTES: Final = 2_097_152
 """2 MiB: the largest object of Kubernetes (1.5 MiB) with an envelope. A longer line is not waited for as a whole."""
 
 BEHIND_A_PREFIX: Final = "JSON after other text on its line: remove that text, for example with `sed 's/^[^{]*//'`"
@@ -54,7 +54,7 @@ _fields: Final = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _any: Final = msgspec.json.Decoder(msgspec.Raw)
 
 
-def documents(stream: ByteStream, largest_bytes: int = LARGEST_DOCUMENT_BYTES) -> Iterator[Piece]:
+def documents(stream: ByteStream, largest_bytes: int = LARGEST_DOCUMENT_BYTES) -> Iterator[InputPiece]:
     """Cut a stream into documents.
 
     Args:
@@ -78,7 +78,7 @@ def documents(stream: ByteStream, largest_bytes: int = LARGEST_DOCUMENT_BYTES) -
         yield broken
 
 
-def _pieces(window: ReadWindow, largest_bytes: int) -> Iterator[Piece]:
+def _pieces(window: ReadWindow, largest_bytes: int) -> Iterator[InputPiece]:
     while window.skip(_BETWEEN):
         if window.data[0] not in b"{[":
             broken = _broken_line(window)
@@ -94,7 +94,7 @@ def _pieces(window: ReadWindow, largest_bytes: int) -> Iterator[Piece]:
             yield from _taken_apart(piece, largest_bytes)
 
 
-def _taken_apart(piece: Piece, largest_bytes: int) -> Iterator[Piece]:
+def _taken_apart(piece: InputPiece, largest_bytes: int) -> Iterator[InputPiece]:
     """Give the parts of a list, and the documents that may have begun in what is broken."""
     if isinstance(piece, Document):
         yield from parts(piece.line, piece.text) or (piece,)
@@ -109,7 +109,7 @@ def _taken_apart(piece: Piece, largest_bytes: int) -> Iterator[Piece]:
 
 def _whole_line(window: ReadWindow, largest_bytes: int) -> list[Document | ListItem] | None:
     """Take a line that is a document; None if it is none, or not the whole of it."""
-    end = window.line_end(min(LONGEST_LINE_BYTES, largest_bytes))
+    end = window.line_end(min(LONGEST_JSON_LINE_BYTES, largest_bytes))
     if end is None:
         return None
     pieces = parts(window.line, bytes(window.data[:end]).rstrip())
@@ -149,7 +149,7 @@ def _list_parts(line: int, text: bytes, values: list[msgspec.Raw], head: bytes) 
 
 def _broken_line(window: ReadWindow) -> Broken | None:
     """Take the rest of a line, which begins with no bracket; None if nothing is in it."""
-    line, end = window.line, window.line_end(LONGEST_LINE_BYTES)
+    line, end = window.line, window.line_end(LONGEST_JSON_LINE_BYTES)
     text = bytes(window.data[:end]).rstrip()
     window.drop_line()
     if _BETWEEN.fullmatch(text):

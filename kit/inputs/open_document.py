@@ -7,14 +7,14 @@ from collections.abc import Iterator
 from typing import Final
 
 from evictstream.kit.inputs.json_tokens import Token, first_text, has_sign, last_sign, next_token, scalar
-from evictstream.kit.inputs.pieces import Broken, Document, ListItem, Piece
+from evictstream.kit.inputs.pieces import Broken, Document, InputPiece, ListItem
 from evictstream.kit.inputs.read_window import ReadWindow
 
 NOT_JSON: Final = "not JSON"
 IN_THE_MIDDLE: Final = "ends in the middle"
 TOO_DEEP: Final = "nested too deeply"
 
-DEEPEST_LEVELS: Final = 10_000
+_DEEPEST_LEVELS: Final = 10_000
 """Of brackets: no reader of JSON takes more."""
 
 MOST_INSIDE: Final = 10_000
@@ -55,7 +55,7 @@ class OpenDocument:
         self._is_first_value = False
         self._inside: list[list[int]] = []  # begins and ends of what may be documents; an end of 0 is not there yet
 
-    def pieces(self) -> Iterator[Piece]:
+    def pieces(self) -> Iterator[InputPiece]:
         """Give the values of a list, then the document, or that it is broken; the window stands behind it then."""
         try:
             while True:
@@ -70,7 +70,7 @@ class OpenDocument:
         except _FailedError as failed:
             yield self._broken(failed)
 
-    def _value(self) -> Piece | None:
+    def _value(self) -> InputPiece | None:
         """Look at the next value of a list, or at the end of the list."""
         data = self._window.data
         separated = _SEPARATORS.match(data, self._seen)
@@ -94,7 +94,7 @@ class OpenDocument:
             return self._list_item(at, end)
         return self._bracket()
 
-    def _bracket(self) -> Piece | None:
+    def _bracket(self) -> InputPiece | None:
         """Look at the next bracket, or at all that stands between two which belong together."""
         data = self._window.data
         token = next_token(data, self._seen, self._largest_bytes)
@@ -108,7 +108,7 @@ class OpenDocument:
             return self._closed(token)
         return self._opened(token)
 
-    def _opened(self, token: Token) -> Piece | None:
+    def _opened(self, token: Token) -> InputPiece | None:
         data, depth = self._window.data, len(self._open)
         if depth and depth != self._depth_of_values:
             self._check_place(token)
@@ -119,7 +119,7 @@ class OpenDocument:
             if depth == 0:
                 return self._document(token.end)
             return self._list_item(token.at, token.end) if depth == self._depth_of_values else None
-        if depth == DEEPEST_LEVELS:
+        if depth == _DEEPEST_LEVELS:
             raise _FailedError(TOO_DEEP, token.at)
         is_list = token.mark == _ARRAY and not self._depth_of_values
         is_list = is_list and (depth == 0 or (depth == 1 and self._open[0] == _OBJECT and self._is_named(token.at)))
@@ -134,7 +134,7 @@ class OpenDocument:
             self._inside.clear()
         return None
 
-    def _closed(self, token: Token) -> Piece | None:
+    def _closed(self, token: Token) -> InputPiece | None:
         if self._open[-1] != _OPENED_BY[token.mark]:
             raise _FailedError(NOT_JSON, token.at)
         self._open.pop()

@@ -49,4 +49,4 @@ class Broken(NamedTuple):
     inside: tuple[tuple[int, bytes], ...] = ()
 
 
-Piece: TypeAlias = Document | ListItem | Broken
+InputPiece: TypeAlias = Document | ListItem | Broken

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final, Protocol
 
-READ_BYTES: Final = 262_144
+_READ_BYTES: Final = 262_144
 """Read at a time at least, so that decompressing is not done line by line."""
 
 
@@ -35,7 +35,7 @@ class ReadWindow:
     def more(self) -> bool:
         """Read on, by a quarter of what is there, so that it is looked at a few times only; False at the end."""
         if not self._is_at_end:
-            chunk = self._stream.read1(max(READ_BYTES, len(self.data) // 4))
+            chunk = self._stream.read1(max(_READ_BYTES, len(self.data) // 4))
             self.data += chunk
             self._is_at_end = not chunk
         return not self._is_at_end

@@ -17,7 +17,7 @@ import msgspec
 from evictstream.kit.inputs.delayed_items import DelayedItems
 from evictstream.kit.inputs.json_documents import documents
 from evictstream.kit.inputs.log_records import unwrapped
-from evictstream.kit.inputs.pieces import Broken, Document, ListItem, Piece
+from evictstream.kit.inputs.pieces import Broken, Document, InputPiece, ListItem
 from evictstream.models.messages.envelope import DECODE_ERRORS, unreadable
 
 A_PAGE: Final = "one page of a list, without the next pages; list without a limit"
@@ -117,7 +117,7 @@ _fields: Final = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _text: Final = msgspec.json.Decoder(str)
 
 
-def recognised(pieces: Iterable[Piece]) -> Iterator[Recognised]:
+def recognised(pieces: Iterable[InputPiece]) -> Iterator[Recognised]:
     """Go through what a file was cut into."""
     with DelayedItems() as waiting:
         yield from _Recognition(waiting).read(pieces, 0)
@@ -127,7 +127,7 @@ class _Recognition:
     def __init__(self, waiting: DelayedItems) -> None:
         self._delayed = waiting
 
-    def read(self, pieces: Iterable[Piece], depth: int) -> Iterator[Recognised]:
+    def read(self, pieces: Iterable[InputPiece], depth: int) -> Iterator[Recognised]:
         for piece in pieces:
             if isinstance(piece, Broken):
                 yield piece

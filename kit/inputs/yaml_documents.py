@@ -10,7 +10,7 @@ from typing import BinaryIO, Final
 import yaml  # type: ignore[import-untyped]
 
 from evictstream.kit.inputs.json_documents import parts
-from evictstream.kit.inputs.pieces import Broken, Document, Piece
+from evictstream.kit.inputs.pieces import Broken, Document, InputPiece
 from evictstream.kit.inputs.yaml_loader import ObjectLoader
 from evictstream.streams.errors import ObjectFileError
 
@@ -33,7 +33,7 @@ def is_yaml(beginning: bytes) -> bool:
     return _BEGINNING.match(beginning) is not None
 
 
-def yaml_documents(source: str, stream: BinaryIO) -> Iterator[Piece]:
+def yaml_documents(source: str, stream: BinaryIO) -> Iterator[InputPiece]:
     """Read a text to its end, and give its documents, lists taken apart.
 
     Args:

@@ -8,12 +8,14 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from evictstream.kit.oracle.records import InputRecord, MessageRecord, Violation
 
-Origin = tuple[str, int, int]
+RecordPlace = tuple[str, int, int]
 
 
-def check_letters(unreadable: Mapping[Origin, InputRecord], messages: Sequence[MessageRecord]) -> Iterator[Violation]:
+def check_letters(
+    unreadable: Mapping[RecordPlace, InputRecord], messages: Sequence[MessageRecord]
+) -> Iterator[Violation]:
     """Compare the dead letters with the records that had to become one."""
-    letters: Counter[Origin] = Counter()
+    letters: Counter[RecordPlace] = Counter()
     for message in messages:
         if message.topic != "dead-letters":
             continue
@@ -36,6 +38,6 @@ def _hash(value: bytes) -> str:
     return hashlib.sha256(value).hexdigest()
 
 
-def _wrong(rule: str, origin: Origin, text: str) -> Violation:
+def _wrong(rule: str, origin: RecordPlace, text: str) -> Violation:
     topic, partition, offset = origin
     return Violation(rule, text, node=f"{topic}/{partition}/{offset}")

@@ -57,7 +57,7 @@ class MayStay:
         return " or ".join(sorted(self.why))
 
 
-def decide(node: HeardNode, pod: HeardPod) -> MustLeave | MayStay:
+def expected_decision(node: HeardNode, pod: HeardPod) -> MustLeave | MayStay:
     """Decide."""
     if pod.absent:
         return MayStay(frozenset({pod.absent}))
@@ -102,7 +102,7 @@ def _is_for(toleration: Json, taint: HeardTaint) -> bool:
     return toleration.get("effect") in (None, "", "NoExecute") and toleration.get("key") in (None, "", taint.key)
 
 
-def stay_us(toleration: Json) -> int | None:
+def tolerated_us(toleration: Json) -> int | None:
     """Give for how long a toleration lets a pod stay (section 4): never less than nothing, `NEVER` for no end."""
     seconds = toleration.get("tolerationSeconds")
     return NEVER if seconds is None else max(0, seconds) * SECOND_US
@@ -122,7 +122,7 @@ def _is_another(pod: HeardPod, taint: HeardTaint) -> bool:
 def _leaves_at_us(node: HeardNode, pod: HeardPod, taint: HeardTaint) -> int | None:
     """Until when this taint lets the pod stay (12.5, fourth rule)."""
     toleration = in_use(pod.tolerations, taint)
-    own_us = NEVER if toleration is None else stay_us(toleration)
+    own_us = NEVER if toleration is None else tolerated_us(toleration)
     if own_us is NEVER:
         return NEVER
     time_us = _window_us(taint, pod) + own_us
@@ -132,7 +132,7 @@ def _leaves_at_us(node: HeardNode, pod: HeardPod, taint: HeardTaint) -> int | No
     absent = HeardTaint(key=other_key, value="", since_us=0, value_since_us=0, added_us=None)
     there = next((state for state in node.taints if state.key == other_key), absent)
     other = in_use(pod.tolerations, there)
-    other_us = 0 if other is None else stay_us(other)
+    other_us = 0 if other is None else tolerated_us(other)
     if other_us is NEVER or _is_another(pod, there):
         return time_us
     return min(time_us, max(node.outage_us, pod.since_us) + max(own_us, other_us))

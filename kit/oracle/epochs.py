@@ -16,14 +16,14 @@ from typing import TypeAlias
 
 from evictstream.kit.oracle.reading import Statement
 
-Place: TypeAlias = tuple[str, str]
+_Place: TypeAlias = tuple[str, str]
 """Cluster and topic."""
 
-Reading: TypeAlias = tuple[list[Statement], list[Statement]]
+EpochReading: TypeAlias = tuple[list[Statement], list[Statement]]
 """The records about one node that count: of the nodes topic, and of the pods topic, as in `OfNode`."""
 
-SIGNALS = ("HEARTBEAT", "LISTED")
-CHANGES = ("Node", "Pod")
+_SIGNALS = ("HEARTBEAT", "LISTED")
+_CHANGES = ("Node", "Pod")
 MOST_READINGS = 500  # of one node in one run; later ones are tried only if no earlier one explains the run
 
 
@@ -36,16 +36,16 @@ class Epochs:
 
     def __init__(self, statements: Iterable[Statement]) -> None:
         """Read everything, each topic's records by offset."""
-        self._begun: dict[Place, list[int]] = defaultdict(list)
-        self._uids: dict[Place, str] = {}
+        self._begun: dict[_Place, list[int]] = defaultdict(list)
+        self._uids: dict[_Place, str] = {}
         self.counting = [statement for statement in statements if self._counts(statement)]
 
     def _counts(self, statement: Statement) -> bool:
-        if statement.kind not in SIGNALS and statement.kind not in CHANGES:
+        if statement.kind not in _SIGNALS and statement.kind not in _CHANGES:
             return True
         place = (statement.cluster, statement.record.topic)
         newest = max(self._begun[place], default=0)
-        if statement.epoch < newest or statement.kind in CHANGES:
+        if statement.epoch < newest or statement.kind in _CHANGES:
             return statement.epoch >= newest
         if statement.epoch > newest:
             self._begun[place].append(statement.epoch)
@@ -56,7 +56,9 @@ class Epochs:
         self._uids[place] = uid or statement.cluster_uid
         return True
 
-    def other_readings(self, cluster: str, nodes: Sequence[Statement], pods: Sequence[Statement]) -> Iterator[Reading]:
+    def other_readings(
+        self, cluster: str, nodes: Sequence[Statement], pods: Sequence[Statement]
+    ) -> Iterator[EpochReading]:
         """Give the alternatives in which the other topic had already ended an epoch."""
         by_nodes, by_pods = (self._begun.get((cluster, topic), []) for topic in ("nodes", "pods"))
         epochs = sorted({*by_nodes, *by_pods})

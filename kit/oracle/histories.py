@@ -17,11 +17,11 @@ from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 from evictstream.kit.oracle.limits import OracleLimits
-from evictstream.kit.oracle.reading import Json, Statement, Version, to_us
+from evictstream.kit.oracle.reading import Json, ObjectVersion, Statement, to_us
 
 HEALTH = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
-MIRROR = "kubernetes.io/config.mirror"
-NO_VERSION: Version = (0, 0)
+_MIRROR = "kubernetes.io/config.mirror"
+NO_VERSION: ObjectVersion = (0, 0)
 
 _Place: TypeAlias = tuple[str, str]
 """Node and UID of a pod."""
@@ -94,8 +94,8 @@ class PodHistory:
     namespace: str
     name: str
     states: list[HeardPod] = field(default_factory=lambda: [HeardPod()])
-    version: Version = NO_VERSION
-    kept_version: Version = NO_VERSION
+    version: ObjectVersion = NO_VERSION
+    kept_version: ObjectVersion = NO_VERSION
 
 
 @dataclass(slots=True)
@@ -109,7 +109,7 @@ class PodHistories:
 def node_history(statements: Iterable[Statement], limits: OracleLimits) -> list[HeardNode]:
     """List the states of one node; the first is "not there"."""
     states = [HeardNode()]
-    dead: dict[str, Version] = {}
+    dead: dict[str, ObjectVersion] = {}
     version = NO_VERSION
     gap_us: int | None = None
     for statement in statements:
@@ -155,7 +155,7 @@ def _node_gone(statement: Statement) -> HeardNode:
     return HeardNode(append_at_us=statement.record.append_at_us, at_us=statement.at_us)
 
 
-def _identity(statement: Statement) -> tuple[str, Version]:
+def _identity(statement: Statement) -> tuple[str, ObjectVersion]:
     return statement.content["metadata"]["uid"], statement.version
 
 
@@ -230,7 +230,7 @@ class _PodsReader:
         self._taken = taken
         self._holders: dict[tuple[str, str], _Place] = {}  # by namespace and name
         self._there: dict[_Place, tuple[str, str]] = {}  # the same, by node and UID
-        self._dead: dict[_Place, Version] = {}
+        self._dead: dict[_Place, ObjectVersion] = {}
 
     def end_unlisted(self, statement: Statement) -> None:
         """End the pods of a node that are missing from a listing, each as a `DELETED` would."""
@@ -302,7 +302,7 @@ def _see(pod: PodHistory, statement: Statement, *, is_restored: bool) -> None:
         exempt.add("PodTerminating")
     if (statement.content.get("status") or {}).get("phase") in ("Succeeded", "Failed"):
         exempt.add("PodFinished")
-    if MIRROR in (meta.get("annotations") or {}):
+    if _MIRROR in (meta.get("annotations") or {}):
         exempt.add("PodMirror")
     tolerations = tuple((statement.content.get("spec") or {}).get("tolerations") or ())
     is_new, is_edited = bool(before.absent), tolerations != before.tolerations

@@ -8,9 +8,9 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from evictstream.kit.oracle.commands import SeenCommand, check_names, check_stream, read_command
-from evictstream.kit.oracle.dead_letters import Origin, check_letters
+from evictstream.kit.oracle.dead_letters import RecordPlace, check_letters
 from evictstream.kit.oracle.decision_records import check_decisions
-from evictstream.kit.oracle.epochs import Epochs, Reading
+from evictstream.kit.oracle.epochs import EpochReading, Epochs
 from evictstream.kit.oracle.feed_silence import FeedSilence
 from evictstream.kit.oracle.histories import HeardPod, PodHistories, node_history, pod_histories
 from evictstream.kit.oracle.limits import OracleLimits, Promptness
@@ -74,7 +74,7 @@ def judge(
 
 
 def _in_every_reading(
-    wrong: dict[str, DeadEnd], of_node: OfNode, others: Iterator[Reading], facts: RunFacts, *, may_forget: bool
+    wrong: dict[str, DeadEnd], of_node: OfNode, others: Iterator[EpochReading], facts: RunFacts, *, may_forget: bool
 ) -> Iterator[tuple[str, DeadEnd]]:
     """Give the pods of a node that no reading explains, with the violation in the first reading."""
     unexplained = set(wrong)
@@ -86,7 +86,7 @@ def _in_every_reading(
 
 
 def _dead_ends(
-    of_node: OfNode, reading: Reading, facts: RunFacts, *, may_forget: bool, only: Collection[str] | None = None
+    of_node: OfNode, reading: EpochReading, facts: RunFacts, *, may_forget: bool, only: Collection[str] | None = None
 ) -> dict[str, DeadEnd]:
     """Find the violation of each pod of a node, or of the given ones."""
     nodes, histories = node_history(reading[0], facts.limits), pod_histories(of_node.name, reading[1])
@@ -122,10 +122,10 @@ def _some_of(offsets: Sequence[int]) -> Iterator[tuple[int, ...]]:
 
 def read_all(
     inputs: Sequence[InputRecord], limits: OracleLimits, partitions: int
-) -> tuple[list[Statement], dict[Origin, InputRecord]]:
+) -> tuple[list[Statement], dict[RecordPlace, InputRecord]]:
     """Give the statements, and the unreadable records."""
     statements: list[Statement] = []
-    unreadable: dict[Origin, InputRecord] = {}
+    unreadable: dict[RecordPlace, InputRecord] = {}
     for record in inputs:
         try:
             statements.append(read(record, limits, partitions))

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from evictstream.kit.oracle.attempts import AttemptWait
 from evictstream.kit.oracle.commands import SeenCommand
-from evictstream.kit.oracle.decision import MayStay, MustLeave, decide
+from evictstream.kit.oracle.decision import MayStay, MustLeave, expected_decision
 from evictstream.kit.oracle.histories import HeardNode, HeardPod
 from evictstream.kit.oracle.limits import OracleLimits, Promptness
 from evictstream.kit.oracle.reading import Statement
@@ -33,7 +33,7 @@ class OpenEviction(NamedTuple):
     owed_us: int = 0
 
 
-class Moment(NamedTuple):
+class PodMoment(NamedTuple):
     """How far everything was taken in, and what is open then."""
 
     node: int
@@ -79,11 +79,11 @@ class Obligations:
         self._facts, self._promptness = facts, facts.promptness
         self._decisions: dict[tuple[int, int], MustLeave | MayStay] = {}
 
-    def decide(self, moment: Moment) -> MustLeave | MayStay:
+    def decide(self, moment: PodMoment) -> MustLeave | MayStay:
         """Decide about the pod, once for each pair of states: many moments share one."""
         where = (moment.node, moment.pod)
         if where not in self._decisions:
-            self._decisions[where] = decide(self._nodes[moment.node], self._pods[moment.pod])
+            self._decisions[where] = expected_decision(self._nodes[moment.node], self._pods[moment.pod])
         return self._decisions[where]
 
     def is_long_ago(self, at_us: int) -> bool:
@@ -92,7 +92,7 @@ class Obligations:
             return self._promptness.is_late(at_us, self._facts.ended_at_us)
         return at_us < self._facts.ended_at_us - self._facts.limits.slack_us
 
-    def unheard_us(self, moment: Moment) -> list[int]:
+    def unheard_us(self, moment: PodMoment) -> list[int]:
         """Give when the next record of each history was appended."""
         instants = [
             states[place + 1].append_at_us
@@ -103,16 +103,16 @@ class Obligations:
             instants.append(self._results[moment.results].record.append_at_us)
         return instants
 
-    def _known_us(self, moment: Moment) -> int:
+    def _known_us(self, moment: PodMoment) -> int:
         """When the last of the records had been appended that made node and pod what they are."""
         return max(self._nodes[moment.node].append_at_us, self._pods[moment.pod].append_at_us)
 
-    def owed_us(self, moment: Moment, due: MustLeave) -> int:
+    def owed_us(self, moment: PodMoment, due: MustLeave) -> int:
         """From when on it was owed: from the deadline, but not before all of its reasons had been appended."""
         known_us = self._known_us(moment)
         return known_us if due.is_untolerated else max(due.deadline_us, known_us)
 
-    def still_owed_us(self, moment: Moment, due: MustLeave, before: OpenEviction | None) -> int:
+    def still_owed_us(self, moment: PodMoment, due: MustLeave, before: OpenEviction | None) -> int:
         """From when on it was owed without a break: a change that leaves it owed grants no time."""
         if self._promptness is None:
             return 0
@@ -121,7 +121,7 @@ class Obligations:
             return before.owed_us
         return owed_us
 
-    def next_owed_us(self, moment: Moment, due: MustLeave, opened: OpenEviction) -> int:
+    def next_owed_us(self, moment: PodMoment, due: MustLeave, opened: OpenEviction) -> int:
         """From when on the next attempt was owed."""
         if opened.waiting is None:
             return opened.owed_us

@@ -17,11 +17,11 @@ from evictstream.kit.oracle.attempts import after_attempt, after_result
 from evictstream.kit.oracle.commands import SeenCommand
 from evictstream.kit.oracle.decision import MayStay, MustLeave
 from evictstream.kit.oracle.histories import HeardNode, HeardPod
-from evictstream.kit.oracle.obligations import Moment, Obligations, OpenEviction, PodLog, RunFacts
+from evictstream.kit.oracle.obligations import Obligations, OpenEviction, PodLog, PodMoment, RunFacts
 from evictstream.kit.oracle.reading import Statement
 from evictstream.kit.oracle.records import shown
 
-MILLISECOND_US = 1000  # append times are cut to milliseconds, so a command may seem older than its reason
+_MILLISECOND_US = 1000  # append times are cut to milliseconds, so a command may seem older than its reason
 
 
 class DeadEnd(NamedTuple):
@@ -45,7 +45,7 @@ class PodSearch:
 
     def dead_end(self) -> DeadEnd | None:
         """Walk; returns why there is no way, or None if there is one."""
-        begin = Moment(node=0, pod=0, results=0, commands_taken=0, open=None)
+        begin = PodMoment(node=0, pod=0, results=0, commands_taken=0, open=None)
         seen, left = {begin}, [begin]
         while left:
             moment = left.pop()
@@ -59,7 +59,7 @@ class PodSearch:
                 self._stuck(moment, "unfounded", command, ": nothing that had been appended by then explains it")
         return DeadEnd(self._rule, "".join(map(str, self._text)))
 
-    def _stuck(self, moment: Moment, rule: str, *text: object) -> bool:
+    def _stuck(self, moment: PodMoment, rule: str, *text: object) -> bool:
         """Remember why the way that came furthest leads no further; the text is put together once, at the end.
 
         Returns:
@@ -70,7 +70,7 @@ class PodSearch:
             self._furthest, self._rule, self._text = progress, rule, text
         return False
 
-    def _is_end(self, moment: Moment) -> bool:
+    def _is_end(self, moment: PodMoment) -> bool:
         """Whether everything was taken in and said, and nothing is owed that should have been done by now."""
         if any(self._obligations.is_long_ago(append_at_us) for append_at_us in self._obligations.unheard_us(moment)):
             return False
@@ -90,7 +90,7 @@ class PodSearch:
         is_missing = self._obligations.is_long_ago(owed_us)
         return not is_missing or self._stuck(moment, "not issued", opened.due, " was owed from ", shown(owed_us), " on")
 
-    def _is_prompt(self, moment: Moment, after: Moment, command: SeenCommand, since_us: int) -> bool:
+    def _is_prompt(self, moment: PodMoment, after: PodMoment, command: SeenCommand, since_us: int) -> bool:
         """Whether a command came soon enough after its reason, and after all that had to be taken in before it.
 
         Args:
@@ -112,7 +112,7 @@ class PodSearch:
             )
         return True
 
-    def _following(self, moment: Moment) -> Iterator[Moment]:
+    def _following(self, moment: PodMoment) -> Iterator[PodMoment]:
         if moment.node + 1 < len(self._nodes):
             node = self._nodes[moment.node + 1]
             yield from self._take(moment, moment._replace(node=moment.node + 1), node)
@@ -126,7 +126,7 @@ class PodSearch:
         if moment.commands_taken < len(self._commands) and self._commands[moment.commands_taken].action == "Evict":
             yield from self._issue(moment, self._commands[moment.commands_taken])
 
-    def _may_take(self, moment: Moment, append_at_us: int) -> bool:
+    def _may_take(self, moment: PodMoment, append_at_us: int) -> bool:
         """Whether a record can be what was taken in next.
 
         It was in the log when the next command was written: it cannot be its reason otherwise. If promptness is asked
@@ -134,7 +134,7 @@ class PodSearch:
         """
         if (
             moment.commands_taken < len(self._commands)
-            and append_at_us > self._commands[moment.commands_taken].at_us + MILLISECOND_US
+            and append_at_us > self._commands[moment.commands_taken].at_us + _MILLISECOND_US
         ):
             return False
         if self._promptness is None:
@@ -150,7 +150,7 @@ class PodSearch:
             moment, "late", decided, " was owed from ", shown(owed_us), " on, and not issued by ", shown(append_at_us)
         )
 
-    def _take(self, before: Moment, after: Moment, state: HeardNode | HeardPod) -> Iterator[Moment]:
+    def _take(self, before: PodMoment, after: PodMoment, state: HeardNode | HeardPod) -> Iterator[PodMoment]:
         if not self._may_take(before, state.append_at_us):
             return
         for following in self._taken(after, state.at_us):
@@ -159,7 +159,7 @@ class PodSearch:
             ):
                 yield following
 
-    def _taken(self, after: Moment, at_us: int) -> Iterator[Moment]:
+    def _taken(self, after: PodMoment, at_us: int) -> Iterator[PodMoment]:
         """Decide again after a record, and give the consequences."""
         decided, opened = self._obligations.decide(after), after.open
         is_gone = bool(self._pods[after.pod].absent)
@@ -184,12 +184,12 @@ class PodSearch:
         else:
             yield after
 
-    def _is_back(self, after: Moment) -> bool:
+    def _is_back(self, after: PodMoment) -> bool:
         """Whether by a later epoch the pod has not left after all (12.3): it may be evicted again."""
         decided = self._obligations.decide(after)
         return self._pods[after.pod].is_restored and not (isinstance(decided, MayStay) and decided.is_leaving)
 
-    def _announce(self, after: Moment, opened: OpenEviction, at_us: int) -> Iterator[Moment]:
+    def _announce(self, after: PodMoment, opened: OpenEviction, at_us: int) -> Iterator[PodMoment]:
         """Say the deadline, if it lies ahead; what is due at once is not announced."""
         if not _is_ahead(opened.due, at_us):
             yield after._replace(open=opened)
@@ -206,7 +206,7 @@ class PodSearch:
             commands_taken=after.commands_taken + 1, open=opened._replace(eviction_id=command.eviction_id)
         )
 
-    def _end(self, after: Moment, idle: MayStay, *, is_gone: bool) -> Iterator[Moment]:
+    def _end(self, after: PodMoment, idle: MayStay, *, is_gone: bool) -> Iterator[PodMoment]:
         """Nothing is due any more: cancel an announced eviction; an issued one is done if the pod leaves."""
         opened = after.open
         if opened is None:
@@ -226,12 +226,12 @@ class PodSearch:
             else:
                 yield after._replace(commands_taken=after.commands_taken + 1, open=None)
 
-    def _instead(self, moment: Moment) -> tuple[object, ...]:
+    def _instead(self, moment: PodMoment) -> tuple[object, ...]:
         if moment.commands_taken == len(self._commands):
             return ("and no command followed",)
         return ("and the next command is ", self._commands[moment.commands_taken])
 
-    def _take_result(self, moment: Moment, result: Statement) -> Moment:
+    def _take_result(self, moment: PodMoment, result: Statement) -> PodMoment:
         after = moment._replace(results=moment.results + 1)
         opened = moment.open
         if opened is None or opened.waiting is None or opened.is_done:
@@ -241,7 +241,7 @@ class PodSearch:
         waiting = after_result(opened.waiting, result, opened.attempt, self._limits)
         return after._replace(open=opened._replace(waiting=waiting))
 
-    def _issue(self, moment: Moment, command: SeenCommand) -> Iterator[Moment]:
+    def _issue(self, moment: PodMoment, command: SeenCommand) -> Iterator[PodMoment]:
         """Let a timer issue what is owed now."""
         decided, opened = self._obligations.decide(moment), moment.open
         if opened is None or opened.is_done or isinstance(decided, MayStay):
@@ -253,7 +253,7 @@ class PodSearch:
             issued = OpenEviction(command.eviction_id, decided, attempt, waiting)
             yield moment._replace(commands_taken=moment.commands_taken + 1, open=issued)
 
-    def _may_issue(self, moment: Moment, command: SeenCommand, due: MustLeave, opened: OpenEviction) -> bool:
+    def _may_issue(self, moment: PodMoment, command: SeenCommand, due: MustLeave, opened: OpenEviction) -> bool:
         if not due.is_untolerated and command.at_us + self._facts.early_us < due.deadline_us:
             return self._stuck(moment, "early", command, ": due at ", shown(due.deadline_us))
         wrong = _differs(command, opened)
@@ -273,7 +273,7 @@ class PodSearch:
         )
 
 
-def _progress(moment: Moment) -> tuple[int, int]:
+def _progress(moment: PodMoment) -> tuple[int, int]:
     return moment.commands_taken, moment.node + moment.pod + moment.results
 
 

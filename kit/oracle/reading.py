@@ -14,16 +14,16 @@ from evictstream.kit.oracle.limits import OracleLimits
 from evictstream.kit.oracle.records import EPOCH, InputRecord
 
 Json: TypeAlias = dict[str, Any]
-Version: TypeAlias = tuple[int, int]
+ObjectVersion: TypeAlias = tuple[int, int]
 """Epoch and resource version: a later epoch always wins."""
 
-OUTCOMES = {"Accepted", "Succeeded", "Gone", "Failed", "Obsolete", "Refused", "Observed"}
-CHANGES = ("ADDED", "MODIFIED", "DELETED")
-LAST_EPOCH = 2**31 - 1
-LARGEST_LIST = 1_000  # docs/messages.md, "Limits of an object"; an object beyond it in a plan stays beyond it
-LONGEST_CLUSTER_UID = 128
-LONGEST_CLUSTER_NAME = 770  # bytes
-LONGEST_NODE_NAME = 253
+_OUTCOMES = {"Accepted", "Succeeded", "Gone", "Failed", "Obsolete", "Refused", "Observed"}
+_CHANGES = ("ADDED", "MODIFIED", "DELETED")
+_LAST_EPOCH = 2**31 - 1
+_LARGEST_LIST = 1_000  # docs/messages.md, "Limits of an object"; an object beyond it in a plan stays beyond it
+_LONGEST_CLUSTER_UID = 128
+_LONGEST_CLUSTER_NAME = 770  # bytes
+_LONGEST_NODE_NAME = 253
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,7 +50,7 @@ class Statement:
     cluster_uid: str = ""
 
     @property
-    def version(self) -> Version:
+    def version(self) -> ObjectVersion:
         """Version of the object, or of the list."""
         return self.epoch, int((self.content.get("metadata") or self.content)["resourceVersion"])
 
@@ -99,7 +99,7 @@ def _read(record: InputRecord, limits: OracleLimits, partitions: int) -> Stateme
     if record.value is None:
         raise UnreadableRecordError("no value")
     value = json.loads(record.value)
-    if len(record.value) > limits.max_object_bytes and value.get("type") not in CHANGES:
+    if len(record.value) > limits.max_object_bytes and value.get("type") not in _CHANGES:
         raise UnreadableRecordError("too large")
     at_us = _instant(value, record, limits)
     if record.topic == "results":
@@ -118,13 +118,13 @@ def place(key: bytes, partitions: int) -> int:
 
 def _cluster(key: bytes) -> str:
     cluster = key.decode()
-    if not 0 < len(key) <= LONGEST_CLUSTER_NAME or "/" in cluster or "\0" in cluster:
+    if not 0 < len(key) <= _LONGEST_CLUSTER_NAME or "/" in cluster or "\0" in cluster:
         raise UnreadableRecordError("not the name of a cluster")
     return cluster
 
 
 def _node(name: str) -> str:
-    if not 0 < len(name) <= LONGEST_NODE_NAME or "/" in name or "\0" in name:
+    if not 0 < len(name) <= _LONGEST_NODE_NAME or "/" in name or "\0" in name:
         raise UnreadableRecordError("not the name of a node")
     return name
 
@@ -142,7 +142,7 @@ def _lists(spec: Json) -> tuple[Sequence[object], ...]:
 
 
 def _result(record: InputRecord, value: Json, cluster: str, at_us: int) -> Statement:
-    if value["outcome"] not in OUTCOMES or value["kind"] != "EvictionResult" or value["cluster"] != cluster:
+    if value["outcome"] not in _OUTCOMES or value["kind"] != "EvictionResult" or value["cluster"] != cluster:
         raise UnreadableRecordError("not a result of this cluster")
     node = _node(value["node"])
     return Statement(
@@ -154,9 +154,9 @@ def _watch(record: InputRecord, value: Json, cluster: str, at_us: int) -> Statem
     if value["cluster"] != cluster:
         raise UnreadableRecordError("of another cluster")
     epoch = value.get("epoch", 0)
-    if type(epoch) is not int or not 0 <= epoch <= LAST_EPOCH:
+    if type(epoch) is not int or not 0 <= epoch <= _LAST_EPOCH:
         raise UnreadableRecordError("not an epoch")
-    if value["type"] not in CHANGES:
+    if value["type"] not in _CHANGES:
         return _signal(record, value, cluster, at_us)
     content = value["object"]
     meta, spec = content["metadata"], content.get("spec") or {}
@@ -167,7 +167,7 @@ def _watch(record: InputRecord, value: Json, cluster: str, at_us: int) -> Statem
         raise UnreadableRecordError("a pod without a namespace")
     name = meta["name"] if kind == "Node" else spec.get("nodeName") or ""
     node = _node(name) if name else ""
-    if value["type"] != "DELETED" and any(len(entries) > LARGEST_LIST for entries in _lists(spec)):
+    if value["type"] != "DELETED" and any(len(entries) > _LARGEST_LIST for entries in _lists(spec)):
         raise UnreadableRecordError("a list beyond the limit: left alone")
     return Statement(
         record=record,
@@ -185,7 +185,7 @@ def _signal(record: InputRecord, value: Json, cluster: str, at_us: int) -> State
     kind, is_listed = value["type"], value["type"] == "LISTED"
     if kind not in ("HEARTBEAT", "BOOKMARK", "LISTED"):
         raise UnreadableRecordError("unknown type")
-    if len(value.get("clusterUid") or "") > LONGEST_CLUSTER_UID:
+    if len(value.get("clusterUid") or "") > _LONGEST_CLUSTER_UID:
         raise UnreadableRecordError("a UID beyond the limit")
     return Statement(
         record=record,

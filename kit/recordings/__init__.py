@@ -15,7 +15,7 @@ use.
 from evictstream.kit.recordings.audit_log import AuditChange
 from evictstream.kit.recordings.entries import Entry, Flaw, Skipped, WatchEnded, write_recording
 from evictstream.kit.recordings.input_files import open_recordings
-from evictstream.kit.recordings.item_reader import read_recording
+from evictstream.kit.recordings.item_reader import read_items
 
 __all__ = [
     "AuditChange",
@@ -24,6 +24,6 @@ __all__ = [
     "Skipped",
     "WatchEnded",
     "open_recordings",
-    "read_recording",
+    "read_items",
     "write_recording",
 ]

@@ -18,15 +18,15 @@ from evictstream.models.kubernetes.objects import Moment
 from evictstream.models.kubernetes.shapes import Kind
 
 # Why lines are left out.
-LATE: Final = "audit: too late to be put in order"
+TOO_LATE: Final = "audit: too late to be put in order"
 OTHER_RESOURCES: Final = "audit: other resources"
-READS: Final = "audit: reads"
+ONLY_READS: Final = "audit: reads"
 EARLIER_STAGES: Final = "audit: earlier stages"
-REFUSED: Final = "audit: refused"
+REFUSED_REQUEST: Final = "audit: refused"
 DRY_RUNS: Final = "audit: dry runs"
 WITHOUT_OBJECT: Final = "audit: changes without their object"
 
-API_VERSION: Final = "audit.k8s.io/v1"
+_API_VERSION: Final = "audit.k8s.io/v1"
 _MARK: Final = re.compile(rb'"apiVersion\\?"\s*:\s*\\?"audit\.k8s\.io/|"io\.k8s\.|"stage"\s*:')
 _STAGE: Final = "ResponseComplete"
 _FIRST_ERROR_CODE: Final = 400
@@ -37,7 +37,7 @@ _OF_OBJECTS: Final = frozenset({"", "status", "resize", "ephemeralcontainers"})
 
 _DRY_RUN: Final = re.compile(r"[?&]dryRun=")
 
-Action: TypeAlias = Literal["object", "delete", "deletecollection", "bind", "evict"]
+_Action: TypeAlias = Literal["object", "delete", "deletecollection", "bind", "evict"]
 
 
 class AuditChange(msgspec.Struct, frozen=True, gc=False, kw_only=True):
@@ -60,7 +60,7 @@ class AuditChange(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     source: str
     line: int
     at_us: int
-    action: Action
+    action: _Action
     kind: Kind
     namespace: str
     name: str
@@ -154,24 +154,24 @@ def is_audit_log(beginning: bytes) -> bool:
 def read_audit_event(source: str, line: int, text: bytes) -> AuditChange | Skipped | Flaw:
     """Read one event. Raises `DECODE_ERRORS`."""
     event = _event_decoder.decode(text)
-    if event.api_version not in {None, API_VERSION}:  # items of a list need not say what they are
-        return Flaw(source, line, f"not an Event of {API_VERSION}")
+    if event.api_version not in {None, _API_VERSION}:  # items of a list need not say what they are
+        return Flaw(source, line, f"not an Event of {_API_VERSION}")
     about = event.object_ref
     kind = None if about is None or about.api_group else _kind_of(about)
     action = None if about is None or kind is None else _action_of(event.verb, about)
     if about is None or kind is None or action is None:
-        return Skipped(source, line, READS if kind is not None and event.verb in _READING else OTHER_RESOURCES)
+        return Skipped(source, line, ONLY_READS if kind is not None and event.verb in _READING else OTHER_RESOURCES)
     if event.stage != _STAGE:
         return Skipped(source, line, EARLIER_STAGES)
     if event.response_status is not None and event.response_status.code >= _FIRST_ERROR_CODE:
-        return Skipped(source, line, REFUSED)
+        return Skipped(source, line, REFUSED_REQUEST)
     if event.stage_timestamp is None:
         return Flaw(source, line, "no stageTimestamp")
     return _change(source, line, event, about, kind, action, microseconds(event.stage_timestamp))
 
 
 def _change(
-    source: str, line: int, event: _Event, about: _Reference, kind: Kind, action: Action, at_us: int
+    source: str, line: int, event: _Event, about: _Reference, kind: Kind, action: _Action, at_us: int
 ) -> AuditChange | Skipped:
     request = None if action == "object" else _request_decoder.decode(event.request_object)
     options = request if request is None or request.delete_options is None else request.delete_options
@@ -210,7 +210,7 @@ def _kind_of(about: _Reference) -> Kind | None:
     return "Pod" if about.resource == "bindings" else _KINDS.get(about.resource)
 
 
-def _action_of(verb: str, about: _Reference) -> Action | None:
+def _action_of(verb: str, about: _Reference) -> _Action | None:
     if about.resource == "bindings" or about.subresource == "binding":
         return "bind" if verb == "create" else None
     if about.subresource == "eviction":
@@ -228,7 +228,7 @@ def _action_of(verb: str, about: _Reference) -> Action | None:
             return None
 
 
-def _is_enough(action: Action, request: _Request | None, answer: _Answer | None) -> bool:
+def _is_enough(action: _Action, request: _Request | None, answer: _Answer | None) -> bool:
     """Tell whether the audit policy has kept what the action needs."""
     match action:
         case "object" | "deletecollection":

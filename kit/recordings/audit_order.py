@@ -15,14 +15,14 @@ from typing import Final, TypeAlias
 
 import msgspec
 
-from evictstream.kit.recordings.audit_log import LATE, AuditChange
+from evictstream.kit.recordings.audit_log import TOO_LATE, AuditChange
 from evictstream.kit.recordings.entries import Entry, Flaw, Skipped, WatchEnded
 from evictstream.models.instants import FIRST_INSTANT_US
 
 WAIT_US: Final = 5_000_000
 """Answers take milliseconds. What comes later than this is compared with what is known, and left out if it is older."""
 
-MOST_WAITING: Final = 10_000
+_MOST_WAITING: Final = 10_000
 """Some 100 MB of whole objects; 2,000 changes a second fill it before the time is over."""
 
 
@@ -43,7 +43,7 @@ def in_order(items: Iterable[_Item]) -> Iterator[_Item]:
     order = _Order()
     for item in items:
         if isinstance(item, AuditChange) and order.is_late(item):
-            yield Skipped(item.source, item.line, LATE)
+            yield Skipped(item.source, item.line, TOO_LATE)
         elif isinstance(item, AuditChange | Entry):
             order.add(item)
             yield from order.due()
@@ -86,7 +86,7 @@ class _Order:
         return arrived
 
     def due(self) -> Iterator[Entry | AuditChange]:
-        while self._heap and (self._heap[0][0] <= self._newest_us - WAIT_US or len(self._heap) > MOST_WAITING):
+        while self._heap and (self._heap[0][0] <= self._newest_us - WAIT_US or len(self._heap) > _MOST_WAITING):
             yield from self._pop()
 
     def rest(self) -> Iterator[Entry | AuditChange]:

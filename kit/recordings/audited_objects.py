@@ -23,8 +23,8 @@ from evictstream.models.messages.envelope import DECODE_ERRORS, unreadable
 
 # Why changes are left out.
 OVERTAKEN: Final = "audit: older than what is known"
-UNCHANGED: Final = "audit: nothing changed"
-UNKNOWN: Final = "audit: about objects that were never seen"
+NOTHING_CHANGED: Final = "audit: nothing changed"
+UNSEEN_OBJECT: Final = "audit: about objects that were never seen"
 
 REMEMBER_US: Final = 120 * SECOND_US
 """Of log time: how long a deletion is remembered, and how long a binding waits for its pod. API servers give a request
@@ -85,7 +85,7 @@ class AuditedObjects:
                     self._learn(item)
                 yield item
         for binding in self._bindings.values():
-            yield Skipped(binding.source, binding.line, UNKNOWN)
+            yield Skipped(binding.source, binding.line, UNSEEN_OBJECT)
 
     def _learn(self, entry: Entry) -> None:
         try:
@@ -161,17 +161,17 @@ class AuditedObjects:
             return
         if previous is not None and previous.uid == metadata.uid:
             previous.has_finalizers = bool(metadata.finalizers)
-        yield Skipped(change.source, change.line, UNCHANGED)
+        yield Skipped(change.source, change.line, NOTHING_CHANGED)
 
     def _bound(self, change: AuditChange) -> Iterator[Item]:
         previous = self._live.get(change.key)
         if previous is None:
             earlier = self._bindings.get(change.key)
             if earlier is not None:
-                yield Skipped(earlier.source, earlier.line, UNKNOWN)
+                yield Skipped(earlier.source, earlier.line, UNSEEN_OBJECT)
             self._bindings[change.key] = change  # the answer to its creation may be complete later
         elif previous.node or _is_of_another(change, previous):
-            yield Skipped(change.source, change.line, UNCHANGED if previous.node == change.node else OVERTAKEN)
+            yield Skipped(change.source, change.line, NOTHING_CHANGED if previous.node == change.node else OVERTAKEN)
         else:
             fields = _fields_decoder.decode(previous.object)
             fields["spec"] = (fields.get("spec") or {}) | {"nodeName": change.node}
@@ -197,7 +197,7 @@ class AuditedObjects:
         previous = self._live.get(change.key)
         if previous is None or _is_of_another(change, previous):
             is_known = previous is not None or change.uid in self._gone
-            yield Skipped(change.source, change.line, OVERTAKEN if is_known else UNKNOWN)
+            yield Skipped(change.source, change.line, OVERTAKEN if is_known else UNSEEN_OBJECT)
             return
         grace = previous.grace_seconds if change.grace_seconds is None else change.grace_seconds
         grace = 0 if previous.is_finished or not previous.node else 1 if grace < 0 else grace
@@ -205,7 +205,7 @@ class AuditedObjects:
         if is_final or (has_come_to_its_end and not previous.has_finalizers):
             yield from self._ended(change, previous)
         elif previous.is_terminating:
-            yield Skipped(change.source, change.line, UNCHANGED)
+            yield Skipped(change.source, change.line, NOTHING_CHANGED)
         else:
             fields = _fields_decoder.decode(previous.object)
             fields["metadata"] |= {
@@ -251,7 +251,7 @@ def _no_news(previous: _LiveObject, about: AuditedObject, version: int) -> str |
     if previous.uid != about.metadata.uid:
         return None
     if version and version == previous.version and not _is_gone(about.metadata):
-        return UNCHANGED
+        return NOTHING_CHANGED
     # Neither is ever taken back, so what lacks it is from before; a binding and an eviction tell no version.
     is_bound = about.spec is not None and bool(about.spec.node_name)
     is_before = (previous.node and not is_bound) or (

@@ -22,7 +22,7 @@ from evictstream.kit.recordings.audit_log import AuditChange, is_audit_log
 from evictstream.kit.recordings.audit_order import in_order
 from evictstream.kit.recordings.audited_objects import AuditedObjects
 from evictstream.kit.recordings.entries import Entry, Flaw, Item, Skipped, WatchEnded
-from evictstream.kit.recordings.item_reader import NOTHING, Change, read_recording
+from evictstream.kit.recordings.item_reader import EMPTY_FILES, RecordedChange, read_items
 from evictstream.kit.recordings.recording_folder import read_folder
 from evictstream.kit.recordings.time_order import OrderCheck, sorted_by_time, time_of
 from evictstream.kit.recordings.watch_files import read_watch_event
@@ -78,8 +78,8 @@ class InputFiles:
             yield self._joined(stack, times)
 
     def _joined(self, stack: contextlib.ExitStack, times: AssumedTimes | None) -> _Items:
-        logs: list[Iterator[Change | WatchEnded]] = []
-        others: list[Iterator[Change | WatchEnded]] = []
+        logs: list[Iterator[RecordedChange | WatchEnded]] = []
+        others: list[Iterator[RecordedChange | WatchEnded]] = []
         for input_ in self._inputs:
             if input_.path is not None and input_.path.is_dir():
                 others.append(_stamped(read_recorded_changes(input_.path), times))
@@ -88,7 +88,7 @@ class InputFiles:
             file = stack.enter_context(input_.open())
             if input_.is_live:
                 file, survey = _begun(input_.source, file)
-            read = read_recording(input_.source, file)
+            read = read_items(input_.source, file)
             if survey.is_out_of_order:
                 read = sorted_by_time(read)
             items = _with_its_end(input_.source, read) if input_.is_live else read
@@ -104,7 +104,7 @@ class InputFiles:
             return Survey()
         if one not in self._surveys:
             with one.open() as file:
-                self._surveys[one] = _survey_of(read_recording(one.source, file))
+                self._surveys[one] = _survey_of(read_items(one.source, file))
         return self._surveys[one]
 
 
@@ -120,7 +120,7 @@ def open_recordings(names: Iterable[str]) -> contextlib.AbstractContextManager[_
     return InputFiles(live(names)).opened()
 
 
-def _without_changes(items: Iterable[Change | WatchEnded]) -> _Items:
+def _without_changes(items: Iterable[RecordedChange | WatchEnded]) -> _Items:
     """Give items of which none is a change of an audit log, unless a pipe shows one behind its beginning."""
     for item in items:
         if isinstance(item, AuditChange):
@@ -138,7 +138,7 @@ def _begun(source: str, file: BinaryIO) -> tuple[BinaryIO, Survey]:
         return file, Survey()  # whoever reads it says what is wrong
 
 
-def _survey_of(items: Iterable[Change]) -> Survey:
+def _survey_of(items: Iterable[RecordedChange]) -> Survey:
     order = OrderCheck()
     has_audit, begins, listed_us = False, True, None
     for item in items:
@@ -154,15 +154,17 @@ def _survey_of(items: Iterable[Change]) -> Survey:
     return Survey(has_audit, order.is_out_of_order, listed_us)
 
 
-def _stamped(items: Iterable[Change | WatchEnded], times: AssumedTimes | None) -> Iterator[Change | WatchEnded]:
+def _stamped(
+    items: Iterable[RecordedChange | WatchEnded], times: AssumedTimes | None
+) -> Iterator[RecordedChange | WatchEnded]:
     return iter(items) if times is None else times.stamped(items)
 
 
-def _with_its_end(source: str, items: Iterable[Change]) -> Iterator[Change | WatchEnded]:
+def _with_its_end(source: str, items: Iterable[RecordedChange]) -> Iterator[RecordedChange | WatchEnded]:
     kinds: set[Kind] = set()
     is_silent = False
     for item in items:
-        if isinstance(item, Skipped) and item.type == NOTHING:
+        if isinstance(item, Skipped) and item.type == EMPTY_FILES:
             is_silent = True
             continue
         if isinstance(item, Entry) and item.observed_at_us is None and not item.is_listed:

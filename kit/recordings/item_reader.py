@@ -26,14 +26,14 @@ from evictstream.kit.recordings.kubernetes_lists import ListedObjects
 from evictstream.kit.recordings.watch_files import read_watch_event
 from evictstream.models.messages.envelope import DECODE_ERRORS, unreadable
 
-Change: TypeAlias = Item | AuditChange
+RecordedChange: TypeAlias = Item | AuditChange
 
 OTHER_LINES: Final = "other lines of logs"
-NOTHING: Final = "empty files"
+EMPTY_FILES: Final = "empty files"
 NO_OBJECT: Final = "JSON that is no object"
 
 
-def read_recording(source: str, stream: BinaryIO) -> Iterator[Change]:
+def read_items(source: str, stream: BinaryIO) -> Iterator[RecordedChange]:
     """Read one file to its end.
 
     Args:
@@ -63,10 +63,10 @@ def read_recording(source: str, stream: BinaryIO) -> Iterator[Change]:
             case Broken(line, problem, lines):
                 yield Flaw(source, line, problem, lines)
     if is_empty:
-        yield Skipped(source, 1, NOTHING)
+        yield Skipped(source, 1, EMPTY_FILES)
 
 
-def _audit_event(source: str, line: int, text: bytes) -> Change:
+def _audit_event(source: str, line: int, text: bytes) -> RecordedChange:
     try:
         return read_audit_event(source, line, text)
     except DECODE_ERRORS as error:

@@ -29,7 +29,7 @@ from evictstream.models.instants import FIRST_INSTANT_US, LAST_INSTANT_US
 from evictstream.models.messages.envelope import DECODE_ERRORS
 from evictstream.streams.errors import RecordingError, WrongUseError
 
-FORMAT: Final = 2
+_FORMAT: Final = 2
 OLD_FORMAT: Final = 1
 """Its keys are `<cluster>/<node>`; `old_keys` makes keys of today of them. In format 2 a key is a cluster's name."""
 
@@ -40,7 +40,7 @@ LEVEL: Final = 5
 BLOCK_BYTES: Final = 256 * 1024
 """Of lines that are decoded at once, for each file: some forty files are open at a time."""
 
-LONGEST_LINE_BYTES: Final = 64 * 1024**2
+_LONGEST_LINE_BYTES: Final = 64 * 1024**2
 """More than any broker takes as a record, in base64."""
 
 DEEPEST_LEVELS: Final = 500
@@ -138,7 +138,7 @@ class RecordingWriter:
         self._streams: dict[str, gzip.GzipFile] = {}
         self._opened = ExitStack()
         version = importlib.metadata.version("evictstream")
-        self.manifest = Manifest(format=FORMAT, version=version, partitions=partitions, clusters={}, files={})
+        self.manifest = Manifest(format=_FORMAT, version=version, partitions=partitions, clusters={}, files={})
         self._clusters: Counter[str] = Counter()
 
     def __enter__(self) -> Self:
@@ -233,7 +233,7 @@ def read_manifest(folder: Path) -> Manifest | None:
         return None
     except (*DECODE_ERRORS, OSError) as error:
         raise WrongUseError(f"{folder / MANIFEST} cannot be read: {error}") from error
-    if manifest.format not in {OLD_FORMAT, FORMAT}:
+    if manifest.format not in {OLD_FORMAT, _FORMAT}:
         problem = f"{folder} has format {manifest.format}"
         raise WrongUseError(problem, next_step=f"read it with evictstream {manifest.version}")
     if manifest.sha256 and manifest.sha256 != _own_checksum(manifest):
@@ -322,8 +322,8 @@ def _lines(stream: gzip.GzipFile) -> Iterator[_Line]:
     # `read1` gives what there is, so that a cut file loses nothing that stands before the cut.
     while block := stream.read1(BLOCK_BYTES):
         whole, _, begun = (begun + block).rpartition(b"\n")
-        if len(begun) > LONGEST_LINE_BYTES:
-            raise ValueError(f"a line is longer than {LONGEST_LINE_BYTES} bytes")
+        if len(begun) > _LONGEST_LINE_BYTES:
+            raise ValueError(f"a line is longer than {_LONGEST_LINE_BYTES} bytes")
         if whole:
             yield from _decoded(whole)
     if begun:

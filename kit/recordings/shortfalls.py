@@ -11,10 +11,10 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
-from evictstream.kit.recordings.audit_log import LATE, WITHOUT_OBJECT
-from evictstream.kit.recordings.audited_objects import UNKNOWN
+from evictstream.kit.recordings.audit_log import TOO_LATE, WITHOUT_OBJECT
+from evictstream.kit.recordings.audited_objects import UNSEEN_OBJECT
 from evictstream.kit.recordings.entries import Flaw, Skipped
-from evictstream.kit.recordings.item_reader import NOTHING
+from evictstream.kit.recordings.item_reader import EMPTY_FILES
 
 MOST_PROBLEMS: Final = 20
 """Most kinds of unreadable lines; a program that invents problems would have as many as lines."""
@@ -58,18 +58,18 @@ _OF_SKIPPED: Final[dict[str, tuple[ShortfallKind, str]]] = {
             " pods, with their subresources, at level RequestResponse"
         ),
     ),
-    UNKNOWN: (
+    UNSEEN_OBJECT: (
         ShortfallKind.LISTING,
         (
             "changes in audit logs are about unknown nodes or pods: also give an earlier list of them,"
             " `kubectl get nodes,pods -A -o json`"
         ),
     ),
-    LATE: (
+    TOO_LATE: (
         ShortfallKind.LATE,
         "changes come too late to be sorted: give the log as a file, which is sorted as a whole",
     ),
-    NOTHING: (ShortfallKind.UNREADABLE, "of the files are empty"),
+    EMPTY_FILES: (ShortfallKind.UNREADABLE, "of the files are empty"),
 }
 
 

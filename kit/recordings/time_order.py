@@ -14,7 +14,7 @@ import msgspec
 
 from evictstream.kit.recordings.audit_log import AuditChange
 from evictstream.kit.recordings.entries import Entry
-from evictstream.kit.recordings.item_reader import Change
+from evictstream.kit.recordings.item_reader import RecordedChange
 from evictstream.models.instants import FIRST_INSTANT_US
 from evictstream.models.messages.envelope import DECODE_ERRORS
 
@@ -53,7 +53,7 @@ class OrderCheck:
         self._newest: Entry | AuditChange | None = None
         self._newest_us = FIRST_INSTANT_US
 
-    def look_at(self, item: Change) -> None:
+    def look_at(self, item: RecordedChange) -> None:
         """Look at the next one. Where versions went on while times went back, it was a clock."""
         at_us = time_of(item)
         if at_us is None or not isinstance(item, Entry | AuditChange):
@@ -76,7 +76,7 @@ def time_of(item: object) -> int | None:
             return None
 
 
-def sorted_by_time(items: Iterable[Change]) -> Iterator[Change]:
+def sorted_by_time(items: Iterable[RecordedChange]) -> Iterator[RecordedChange]:
     """Give items by time, those of one instant by their version; what has no time keeps the place after the one before.
 
     What is left out or cannot be read comes first, since nothing depends on its place.

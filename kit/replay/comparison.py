@@ -79,7 +79,7 @@ def upstream_reason(difference: RunDifference, upstream: UpstreamRun) -> Reason:
     return upstream.recorded[there] if there in upstream.recorded else upstream.departures[there]
 
 
-def compare(here: Iterable[Departure], there: Iterable[Departure]) -> Iterator[RunDifference]:
+def compare_runs(here: Iterable[Departure], there: Iterable[Departure]) -> Iterator[RunDifference]:
     """Pair departures pod by pod (cluster and UID), in order of their times; what is the same comes too."""
     pods: collections.defaultdict[tuple[str, str], tuple[list[Departure], list[Departure]]] = collections.defaultdict(
         lambda: ([], [])

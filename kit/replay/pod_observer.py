@@ -15,7 +15,7 @@ import msgspec
 from evictstream.kit.recordings.record import RecordedRecord
 from evictstream.kit.replay.asked_pod import AskedPod, Match
 from evictstream.kit.replay.story import Teller
-from evictstream.kit.replay.why_nothing import GONE, REFUSED, UNBOUND, PodCase, WhyNothing, why_nothing
+from evictstream.kit.replay.why_nothing import DEAD_LETTERED, GONE, UNBOUND, PodCase, WhyNothing, why_nothing
 from evictstream.models.eviction import NodeAggregate, RuleParameters
 from evictstream.models.instants import instant_text, instant_us
 from evictstream.models.kubernetes.shapes import TERMINAL_PHASES
@@ -26,7 +26,7 @@ MOST_CASES: Final = 1_000
 """Of one pod; a node whose taints flap for hours has no more of interest."""
 
 
-MOST_PODS: Final = 10_000
+_MOST_PODS: Final = 10_000
 """That had the name one after the other; how it stood with further ones is not kept. A few KB each at most."""
 
 
@@ -181,7 +181,7 @@ class PodObserver:
             self._follow(pod, node_name, record.key or b"")
         elif not pod.node:  # nothing was ever taken in of it
             pod.node = node_name
-            pod.note(at, teller, GONE if seen.type == "DELETED" else REFUSED)
+            pod.note(at, teller, GONE if seen.type == "DELETED" else DEAD_LETTERED)
 
     def _follow(self, pod: ObservedPod, node: str, key: bytes) -> None:
         """Look again after each record of the pod's node, and of its cluster's feed."""
@@ -196,7 +196,7 @@ class PodObserver:
     def _pod(self, cluster: str, seen: _Name) -> ObservedPod | None:
         match = self.asked.match(seen.namespace, seen.name, seen.uid)
         is_known = (cluster, seen.uid) in self.pods
-        if match is Match.NONE or not seen.uid or (len(self.pods) >= MOST_PODS and not is_known):
+        if match is Match.NONE or not seen.uid or (len(self.pods) >= _MOST_PODS and not is_known):
             return None
         return self.pods.setdefault(
             (cluster, seen.uid),

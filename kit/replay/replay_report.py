@@ -12,7 +12,7 @@ from evictstream.kit.recordings.record import RecordedRecord
 from evictstream.kit.replay.comparison import (
     DifferenceKind,
     RunDifference,
-    compare,
+    compare_runs,
     other_run_reason,
     upstream_reason,
 )
@@ -28,7 +28,7 @@ from evictstream.streams.settings import Settings
 Source: TypeAlias = Callable[[], Iterable[RecordedRecord]]
 """Gives the recording from its beginning; it is called once for each reading."""
 
-UPSTREAM = "upstream"
+_UPSTREAM = "upstream"
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -136,7 +136,7 @@ def report_of(
     if against is None:
         return ReplayReport(replay=replay, evictions=evictions, messages=messages)
     until_us = replay.last_us + int(run_on_seconds * SECOND_US)
-    if against == UPSTREAM:
+    if against == _UPSTREAM:
         same, differences = _beside_upstream(settings, source, evictions, partitions=partitions, until_us=until_us)
     else:
         same, differences = _beside_run(evictions, _commands_of(Path(against)))
@@ -163,12 +163,12 @@ def _beside_upstream(
     for record in source():
         upstream.take(record)
     upstream.run_on(until_us)
-    same, differing = _split(compare(ours, upstream.departures))
+    same, differing = _split(compare_runs(ours, upstream.departures))
     return same, [difference._replace(reason=upstream_reason(difference, upstream)) for difference in differing]
 
 
 def _beside_run(evictions: EvictionsOfRun, others: EvictionsOfRun) -> tuple[int, list[RunDifference]]:
-    same, differing = _split(compare(evictions.departures(), others.departures()))
+    same, differing = _split(compare_runs(evictions.departures(), others.departures()))
     return same, [
         difference._replace(reason=other_run_reason(difference, evictions, others)) for difference in differing
     ]

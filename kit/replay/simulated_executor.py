@@ -21,10 +21,10 @@ import msgspec
 from evictstream.models.instants import instant_text
 from evictstream.models.kubernetes.resource_versions import Version, is_newer, is_older, read_version
 
-Event: TypeAlias = dict[str, Any]
+AnsweringEvent: TypeAlias = dict[str, Any]
 """One watch event as in JSON: `cluster`, `type`, `observedAt`, `object`."""
 
-Pod: TypeAlias = tuple[str, str]
+_Pod: TypeAlias = tuple[str, str]
 """A pod: cluster and UID."""
 
 DELETION_US = 1_000_000
@@ -66,11 +66,11 @@ _encode: Final = msgspec.json.Encoder().encode
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Answer:
+class _Answer:
     """What follows from an `Evict`: the record for the results topic, and watch events to be published after it."""
 
     result: dict[str, object]
-    events: tuple[Event, ...]
+    events: tuple[AnsweringEvent, ...]
 
 
 class SimulatedExecutor:
@@ -84,13 +84,13 @@ class SimulatedExecutor:
     def __init__(self, *, fails_one_in: int = FAILS_ONE_IN) -> None:
         """Know nothing yet; `fails_one_in=0` lets every delete work."""
         self.failed: set[tuple[str, int]] = set()
-        self.deleted: set[Pod] = set()
+        self.deleted: set[_Pod] = set()
         self._fails_one_in = fails_one_in
-        self._failed_pods: set[Pod] = set()
-        self._pods: dict[Pod, _NewestState] = {}
+        self._failed_pods: set[_Pod] = set()
+        self._pods: dict[_Pod, _NewestState] = {}
         self._epochs: dict[str, int] = {}  # the newest of each cluster
-        self._ending: list[tuple[int, Pod]] = []
-        self._names: dict[tuple[str, str, str], Pod] = {}  # of those that end: cluster, namespace and name
+        self._ending: list[tuple[int, _Pod]] = []
+        self._names: dict[tuple[str, str, str], _Pod] = {}  # of those that end: cluster, namespace and name
 
     @property
     def busy(self) -> bool:
@@ -101,7 +101,7 @@ class SimulatedExecutor:
         """When the next terminating pod is gone."""
         return self._ending[0][0] if self._ending else None
 
-    def admit(self, event: bytes, now_us: int) -> list[Event] | None:
+    def admit(self, event: bytes, now_us: int) -> list[AnsweringEvent] | None:
         """Take in a recorded event as JSON.
 
         Returns:
@@ -133,24 +133,24 @@ class SimulatedExecutor:
             return []
         return [self._end(before, now_us)]
 
-    def evict(self, command: Event, now_us: int) -> Answer:
+    def evict(self, command: AnsweringEvent, now_us: int) -> _Answer:
         """Carry an `Evict` out."""
         pod = command["cluster"], command["podUid"]
         if self._fails(pod):
             self._failed_pods.add(pod)
             self.failed.add((command["evictionId"], command["attempt"]))
-            return Answer(_result(command, "Failed", "the API server was too busy (played)", now_us), ())
+            return _Answer(_result(command, "Failed", "the API server was too busy (played)", now_us), ())
         if pod not in self._pods:
-            return Answer(_result(command, "Gone", "", now_us), ())
+            return _Answer(_result(command, "Gone", "", now_us), ())
         if pod in self.deleted:  # still terminating: the API server takes the delete once more, and nothing changes
-            return Answer(_result(command, "Succeeded", "", now_us), ())
+            return _Answer(_result(command, "Succeeded", "", now_us), ())
         self.deleted.add(pod)
         event = self._change(pod, "MODIFIED", now_us)
         heapq.heappush(self._ending, (now_us + DELETION_US, pod))
         self._names[_name(event)] = pod
-        return Answer(_result(command, "Succeeded", "", now_us), (event,))
+        return _Answer(_result(command, "Succeeded", "", now_us), (event,))
 
-    def gone(self, now_us: int) -> list[Event]:
+    def gone(self, now_us: int) -> list[AnsweringEvent]:
         """Return the `DELETED` events of pods that have finished terminating."""
         events = []
         while self._ending and self._ending[0][0] <= now_us:
@@ -159,19 +159,19 @@ class SimulatedExecutor:
                 events.append(self._end(pod, now_us))
         return events
 
-    def _end(self, pod: Pod, now_us: int) -> Event:
+    def _end(self, pod: _Pod, now_us: int) -> AnsweringEvent:
         event = self._change(pod, "DELETED", now_us)
         del self._pods[pod]
         if self._names.get(_name(event)) == pod:  # else an earlier one was heard of late, on another node
             del self._names[_name(event)]
         return event
 
-    def _fails(self, pod: Pod) -> bool:
+    def _fails(self, pod: _Pod) -> bool:
         if not self._fails_one_in or pod in self._failed_pods:
             return False
         return zlib.crc32(pod[1].encode()) % self._fails_one_in == 0
 
-    def _change(self, pod: Pod, kind: str, now_us: int) -> Event:
+    def _change(self, pod: _Pod, kind: str, now_us: int) -> AnsweringEvent:
         """Return the pod's next watch event, in the newest epoch of its cluster."""
         event = _decode(self._pods[pod].event)
         event["type"] = kind
@@ -185,7 +185,7 @@ class SimulatedExecutor:
         return event
 
 
-def _name(event: Event) -> tuple[str, str, str]:
+def _name(event: AnsweringEvent) -> tuple[str, str, str]:
     meta = event["object"]["metadata"]
     return event["cluster"], meta["namespace"], meta["name"]
 
@@ -196,7 +196,7 @@ def _next_version(text: str) -> str:
     return str(version + 1) if isinstance(version, int) else f"{text}+"
 
 
-def _result(command: Event, outcome: str, reason: str, now_us: int) -> dict[str, object]:
+def _result(command: AnsweringEvent, outcome: str, reason: str, now_us: int) -> dict[str, object]:
     """Return a record for the results topic."""
     same = ("evictionId", "attempt", "cluster", "namespace", "pod", "podUid", "node")
     return {

@@ -38,7 +38,7 @@ _NEW_NODE: Final = Reason(9, "its node was registered again, but the timer kept 
 _OVERFLOWS: Final = Reason(33, "its toleration has more seconds than upstream can count")
 _REVALUED: Final = Reason(37, "a taint's new value starts a window here, and moved no timer upstream")
 _SILENT: Final = Reason(38, "its feed was silent, which delays the eviction")
-LATE: Final = Reason(38, "its feed was late")
+LATE_FEED: Final = Reason(38, "its feed was late")
 
 _LEFT_ALONE: Final = {
     NothingDue.MIRROR: Reason(13, "a mirror pod"),
@@ -207,4 +207,4 @@ def _taint(node: NodeState | None, key: str) -> TaintState | None:
 
 
 def _otherwise(it: PodStanding) -> Reason:
-    return LATE if it.is_late else UNEXPLAINED
+    return LATE_FEED if it.is_late else UNEXPLAINED

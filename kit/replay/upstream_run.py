@@ -14,7 +14,7 @@ import msgspec
 from evictstream.kit.recordings.record import RecordedRecord
 from evictstream.kit.replay.departures import Departure
 from evictstream.kit.replay.upstream_reasons import (
-    LATE,
+    LATE_FEED,
     UNEXPLAINED,
     Reason,
     UpstreamReasons,
@@ -23,8 +23,8 @@ from evictstream.kit.replay.upstream_reasons import (
 )
 from evictstream.kit.replay.watched_tables import ObjectSighting, WatchedTables
 from evictstream.kit.upstream.taint_eviction import (
-    Change,
-    Outcome,
+    ControllerInput,
+    ControllerOutcome,
     PodDeleted,
     PodGone,
     PodSeen,
@@ -102,7 +102,7 @@ class UpstreamRun:
         for outcomes in self._cluster(cluster).advance(to_us):
             self._follow(cluster, outcomes)
 
-    def _follow(self, cluster: str, outcomes: Iterable[Outcome]) -> None:
+    def _follow(self, cluster: str, outcomes: Iterable[ControllerOutcome]) -> None:
         state = self._cluster(cluster)
         for outcome in outcomes:
             if isinstance(outcome, TimerSet):
@@ -162,7 +162,7 @@ class UpstreamRun:
         waiting = self._unexplained.pop((sighting.cluster, sighting.node), ())
         for departure, where in waiting:
             if sighting.at_us <= departure.at_us < appended_us:
-                where[departure] = LATE
+                where[departure] = LATE_FEED
             elif departure.at_us >= appended_us - self._longest_delay_us:
                 self._unexplained[sighting.cluster, sighting.node].append((departure, where))
 
@@ -184,7 +184,7 @@ class _Cluster:
         self.left: set[str] = set()
         self._now_us = 0
 
-    def see(self, change: Change) -> list[Outcome]:
+    def see(self, change: ControllerInput) -> list[ControllerOutcome]:
         """Apply a change, now if it lies before."""
         if isinstance(change, PodSeen | PodGone):
             address = f"{change.pod.namespace}/{change.pod.name}"
@@ -200,7 +200,7 @@ class _Cluster:
         self._now_us = max(self._now_us, change.at_us)
         return apply(self.controller, msgspec.structs.replace(change, at_us=self._now_us))
 
-    def advance(self, to_us: int) -> Iterator[list[Outcome]]:
+    def advance(self, to_us: int) -> Iterator[list[ControllerOutcome]]:
         """Let time pass, from one deletion to the next: a pod that is deleted cannot be deleted again."""
         while (next_us := self.controller.next_us()) is not None and next_us <= to_us:
             self._now_us = max(self._now_us, next_us)

@@ -15,7 +15,7 @@ import msgspec
 
 from evictstream.kit.recordings.record import RecordedRecord, Role
 from evictstream.kit.replay.pod_observer import PodObserver
-from evictstream.kit.replay.simulated_executor import Event, SimulatedExecutor
+from evictstream.kit.replay.simulated_executor import AnsweringEvent, SimulatedExecutor
 from evictstream.kit.replay.story import Teller
 from evictstream.models.instants import MILLISECOND_US
 from evictstream.streams.engine.core.outbox import Outbox
@@ -165,11 +165,11 @@ class VirtualPartition:
             return []  # the logic says what is wrong with it
         return None if before is None else [self._record("pods", event) for event in before]
 
-    def _play(self, topic: Role, value: Event) -> None:
+    def _play(self, topic: Role, value: AnsweringEvent) -> None:
         """Let something follow that was not recorded."""
         self._played.append(self._record(topic, value))
 
-    def _record(self, topic: Role, value: Event) -> RecordedRecord:
+    def _record(self, topic: Role, value: AnsweringEvent) -> RecordedRecord:
         record = RecordedRecord(
             topic=topic,
             partition=self._partition,
@@ -209,7 +209,7 @@ class VirtualPartition:
             if self._observer is not None and self._observer.wants(record):
                 self._observer.look(record, self._logic.known_node, self.now_us, Teller.PLAYED)
 
-    def _answer(self, command: Event, executor: SimulatedExecutor) -> None:
+    def _answer(self, command: AnsweringEvent, executor: SimulatedExecutor) -> None:
         if command["action"] == "Evict":
             answer = executor.evict(command, self.now_us)
             for event in answer.events:

@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 
 from evictstream.kit.recordings.record import RecordedRecord, Role
 from evictstream.kit.replay.recorded_events import read_event
-from evictstream.kit.upstream.taint_eviction import Change, NodeGone, NodeSeen, PodGone, PodSeen
+from evictstream.kit.upstream.taint_eviction import ControllerInput, NodeGone, NodeSeen, PodGone, PodSeen
 from evictstream.models.eviction import Due, InputEffect, NodeAggregate, NothingDue, PodState, decide
 from evictstream.models.eviction.state import NodeState, TaintState
 from evictstream.models.kubernetes.objects import Pod
@@ -89,7 +89,7 @@ class _SeenNode:
             or self.renewed.get(state.taint.key) == state.since_us
         }
 
-    def end(self, pod_uid: str, at_us: int) -> list[Change]:
+    def end(self, pod_uid: str, at_us: int) -> list[ControllerInput]:
         """Tell that a pod is gone, if it was known."""
         pod = self.pods.pop(pod_uid, None)
         return [] if pod is None else [PodGone(at_us, pod)]
@@ -120,7 +120,7 @@ class WatchedTables:
         at_us = event.at_us if isinstance(event, NodeEvent | PodEvent | Listed) else record.appended_us
         return ObjectSighting(record.cluster, node, at_us, event)
 
-    def apply(self, record: RecordedRecord, sighting: ObjectSighting) -> list[Change]:
+    def apply(self, record: RecordedRecord, sighting: ObjectSighting) -> list[ControllerInput]:
         """Apply the next record, in order of time.
 
         Returns:
@@ -178,7 +178,7 @@ class WatchedTables:
     def _place(self, cluster: str) -> int:
         return partition_of(cluster.encode(), self._config.partitions)
 
-    def _ended(self, place: int, signal: Listed | Forget) -> Iterator[Change]:
+    def _ended(self, place: int, signal: Listed | Forget) -> Iterator[ControllerInput]:
         """Tell what a listing did not hold, or what an operator took out."""
         nodes = self._seen.get((place, signal.cluster), {})
         for name in [name for name in nodes if isinstance(signal, Forget) or signal.covers(name)]:
@@ -197,14 +197,14 @@ class WatchedTables:
         return self._partitions[number]
 
 
-def _pod_changes(seen: _SeenNode, event: PodEvent, aggregate: NodeAggregate | None) -> list[Change]:
+def _pod_changes(seen: _SeenNode, event: PodEvent, aggregate: NodeAggregate | None) -> list[ControllerInput]:
     if aggregate is None or event.pod.uid not in aggregate.pods:
         return seen.end(event.pod.uid, event.at_us)
     seen.pods[event.pod.uid] = event.pod
     return [PodSeen(event.at_us, event.pod)]
 
 
-def _node_changes(seen: _SeenNode, event: NodeEvent, aggregate: NodeAggregate | None) -> list[Change]:
+def _node_changes(seen: _SeenNode, event: NodeEvent, aggregate: NodeAggregate | None) -> list[ControllerInput]:
     if aggregate is None or aggregate.node is None:
         seen.uid = None
         return [NodeGone(event.at_us, event.node.name)]

@@ -12,7 +12,7 @@ from evictstream.models.instants import instant_text
 from evictstream.models.kubernetes.matching import bounded_seconds, first_match
 from evictstream.models.kubernetes.taints import taint_text
 
-MOST_TAINTS: Final = 5
+_MOST_TAINTS: Final = 5
 """Taints of a node that a sentence names."""
 
 
@@ -43,7 +43,7 @@ class WhyNothing(NamedTuple):
 
 UNBOUND: Final = WhyNothing(PodCase.UNBOUND, "It is not bound to a node.")
 GONE: Final = WhyNothing(PodCase.GONE, "It is gone.")
-REFUSED: Final = WhyNothing(PodCase.REFUSED, "The recorded object is invalid; the service writes a dead letter.")
+DEAD_LETTERED: Final = WhyNothing(PodCase.REFUSED, "The recorded object is invalid; the service writes a dead letter.")
 
 _OF_POD: Final[dict[NothingDue, WhyNothing]] = {
     NothingDue.TERMINATING: WhyNothing(PodCase.TERMINATING, "It is already terminating."),
@@ -83,11 +83,11 @@ def _due(pod: PodState, due: Due) -> str:
 
 def _tolerations(aggregate: NodeAggregate, pod: PodState, rules: RuleParameters) -> Iterator[str]:
     taints = () if aggregate.node is None else aggregate.node.taints
-    for state in taints[:MOST_TAINTS]:
+    for state in taints[:_MOST_TAINTS]:
         match = first_match(pod.tolerations, state.taint, comparison_operators=rules.comparison_operators)
         seconds = None if match is None else bounded_seconds(match)
         stay = "forever" if seconds is None else f"for {seconds} s, which end after the year 9999,"
         by = "" if match is None else f" by its toleration {toleration_text(match)}"
         yield f"It tolerates the taint {taint_text(state.taint)} of {aggregate.name} {stay}{by}."
-    if len(taints) > MOST_TAINTS:
-        yield f"It tolerates {len(taints) - MOST_TAINTS} more taints."
+    if len(taints) > _MOST_TAINTS:
+        yield f"It tolerates {len(taints) - _MOST_TAINTS} more taints."

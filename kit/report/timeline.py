@@ -24,16 +24,16 @@ from evictstream.models.messages.events import NodeEvent
 from evictstream.models.messages.unreadable import Unreadable
 from evictstream.models.messages.vocabulary import EventType
 
-MOST_EVICTIONS: Final = 100_000
+_MOST_EVICTIONS: Final = 100_000
 """Evictions that a report shows, the first ones: a page of them has 20 MB."""
 
-MOST_TAINTS: Final = 200_000
+_MOST_TAINTS: Final = 200_000
 """Taints that a report shows, the first ones."""
 
 MOST_SENTENCES: Final = 40
 """Of one eviction's story: one that is tried again for hours says the same for hours."""
 
-SILENCE_SECONDS: Final = 60
+_SILENCE_SECONDS: Final = 60
 """A cluster of which nothing is recorded for so long was not watched, or its feed was away."""
 
 
@@ -109,7 +109,7 @@ class TimelineCollector:
             self._last_us = max(self._last_us, at_us)
             cluster = record.cluster
             heard_us = self._heard_us.get(cluster)
-            if heard_us is not None and at_us - heard_us > SILENCE_SECONDS * SECOND_US:
+            if heard_us is not None and at_us - heard_us > _SILENCE_SECONDS * SECOND_US:
                 self._silences.append(Silence(cluster, heard_us, at_us))
             self._heard_us[cluster] = at_us
             if record.topic == "nodes" and record.value is not None:
@@ -122,7 +122,7 @@ class TimelineCollector:
             return
         decision = decode_decision(message.value)
         kept = self._stories.get(decision.eviction_id)
-        if kept is None and len(self._stories) >= MOST_EVICTIONS:
+        if kept is None and len(self._stories) >= _MOST_EVICTIONS:
             return
         lines = self._stories[decision.eviction_id]
         if len(lines) < MOST_SENTENCES:
@@ -137,16 +137,16 @@ class TimelineCollector:
         taints = list(self._taints)
         for (cluster, node), carried in self._open.items():
             taints += (TaintBar(cluster, node, taint, since_us, end_us=None) for taint, since_us in carried.items())
-        shown = [one for number, one in enumerate(evictions) if number < MOST_EVICTIONS]
+        shown = [one for number, one in enumerate(evictions) if number < _MOST_EVICTIONS]
         return Timeline(
             taints=tuple(
-                sorted(taints[:MOST_TAINTS], key=lambda one: (one.start_us, one.cluster, one.node, one.taint))
+                sorted(taints[:_MOST_TAINTS], key=lambda one: (one.start_us, one.cluster, one.node, one.taint))
             ),
             zones=dict(self._zones),
             evictions=tuple(shown),
             stories=dict(self._stories),
             silences=tuple(self._silences),
-            left_out=self._left_out + len(evictions) - len(shown) + max(0, len(taints) - MOST_TAINTS),
+            left_out=self._left_out + len(evictions) - len(shown) + max(0, len(taints) - _MOST_TAINTS),
             first_us=self._first_us,
             last_us=max(self._last_us, *(_latest_us(one) for one in shown), 0),
         )
@@ -166,7 +166,7 @@ class TimelineCollector:
         carried = self._open.setdefault(place, {})
         for taint in [taint for taint in carried if taint not in wanted]:
             since_us = carried.pop(taint)
-            if len(self._taints) < MOST_TAINTS:
+            if len(self._taints) < _MOST_TAINTS:
                 self._taints.append(TaintBar(*place, taint, since_us, end_us=at_us))
             else:
                 self._left_out += 1

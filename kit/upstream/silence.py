@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterable
 
 from evictstream.kit.upstream.lifecycle import (
-    Change,
+    ClusterChange,
     LifecycleClock,
     LifecycleSettings,
     NodeLifecycle,
@@ -25,7 +25,7 @@ def play_silence(
     until_us: int,
     settings: LifecycleSettings | None = None,
     pace: RequestPace | None = None,
-) -> list[Change]:
+) -> list[ClusterChange]:
     """Let nodes fall silent for good at the instant 0; all others go on.
 
     Args:
@@ -49,7 +49,7 @@ def play_silence(
     for pod in pods:
         clock.put_pod(pod, 0)
     others = [name for name in names if name not in silent]
-    changes: list[Change] = []
+    changes: list[ClusterChange] = []
     for at_us in range(0, until_us, HEARTBEAT_US):
         for name in others:
             lifecycle.renew_lease(name, at_us)

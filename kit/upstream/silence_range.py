@@ -25,7 +25,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final, TypeAlias
 
-from evictstream.kit.upstream.lifecycle import Change, TaintsChanged, WatchedNode
+from evictstream.kit.upstream.lifecycle import ClusterChange, TaintsChanged, WatchedNode
 from evictstream.kit.upstream.lifecycle.zones import zone_key
 from evictstream.kit.upstream.taint_eviction import stay_us
 from evictstream.kit.upstream.taint_eviction.cache import address_of
@@ -71,7 +71,7 @@ def orders(nodes: Sequence[WatchedNode], silent: frozenset[str], pods: Iterable[
 
 
 def silence_range(
-    plays: Iterable[Callable[[], Iterable[Change]]],
+    plays: Iterable[Callable[[], Iterable[ClusterChange]]],
     nodes: Sequence[WatchedNode],
     pods: Sequence[Pod],
     *,
@@ -101,7 +101,7 @@ def silence_range(
     )
 
 
-def _spans(changes: Iterable[Change], until_us: int) -> dict[str, int]:
+def _spans(changes: Iterable[ClusterChange], until_us: int) -> dict[str, int]:
     """Return the longest time in one piece that each node carries a health NoExecute taint; others are left out."""
     carried: defaultdict[str, set[str]] = defaultdict(set)
     since: dict[str, int] = {}

@@ -16,7 +16,7 @@ import msgspec
 
 from evictstream.models.shallow_json import decode_any_depth
 
-LONGEST_MESSAGE: Final = 1_000
+_LONGEST_MESSAGE: Final = 1_000
 """Characters of a message that are kept: a webhook may answer with a page."""
 
 MOST_DOUBTS: Final = 10_000
@@ -25,7 +25,7 @@ MOST_DOUBTS: Final = 10_000
 DOUBT_SECONDS: Final = 60.0
 """How long a doubtful answer about one object counts against the cluster: twice the longest pause between its tries."""
 
-SILENCE_SECONDS: Final = 10.0
+_SILENCE_SECONDS: Final = 10.0
 """How long one object alone may have strange answers before the cluster counts as not ready."""
 
 WEBHOOK: Final = re.compile(r'(^|: )admission webhook "[^"]*" denied the request')
@@ -119,9 +119,11 @@ def read_api_answer(code: int, body: bytes, *, plural: str, name: str, has_retry
     if answer is None or not (answer.kind == "Status" or 200 <= code < 300):  # noqa: PLR2004 - what HTTP calls success
         if code == 429 and has_retry_after and body.strip() == OVERLOADED:  # noqa: PLR2004
             return ApiReading(Meaning.CLUSTER_WAITS, f"the API server answered {code}: {OVERLOADED.decode()}")
-        text = body[:LONGEST_MESSAGE].decode(errors="replace").strip()
+        text = body[:_LONGEST_MESSAGE].decode(errors="replace").strip()
         return ApiReading(Meaning.DOUBTFUL, f"a proxy, not the API server, answered {code}: {text}")
-    text = f"the API server answered {code}: {(answer.message or answer.reason or 'no reason given')[:LONGEST_MESSAGE]}"
+    text = (
+        f"the API server answered {code}: {(answer.message or answer.reason or 'no reason given')[:_LONGEST_MESSAGE]}"
+    )
     if 200 <= code < 300:  # noqa: PLR2004
         return ApiReading(*_of_success(answer, plural, name))
     return ApiReading(_of_refusal(code, answer, plural, name, has_retry_after=has_retry_after), text)
@@ -133,7 +135,7 @@ def _of_success(answer: _AnyObject, plural: str, name: str) -> tuple[Meaning, st
     has_name = answer.metadata is not None and answer.metadata.name == name
     if answer.kind == _KINDS[plural] and has_name:
         return Meaning.DONE, ""
-    return Meaning.DOUBTFUL, f"the answer for {plural}/{name} is another object: {answer.kind}"[:LONGEST_MESSAGE]
+    return Meaning.DOUBTFUL, f"the answer for {plural}/{name} is another object: {answer.kind}"[:_LONGEST_MESSAGE]
 
 
 def _of_refusal(code: int, status: _AnyObject, plural: str, name: str, *, has_retry_after: bool) -> Meaning:
@@ -180,7 +182,7 @@ class Trouble(enum.Enum):
     PERHAPS_OF_CLUSTER = enum.auto()
     """There is no answer about other objects yet."""
     PROBABLY_OF_CLUSTER = enum.auto()
-    """There has been no answer about other objects for `SILENCE_SECONDS`."""
+    """There has been no answer about other objects for `_SILENCE_SECONDS`."""
     OF_CLUSTER = enum.auto()
     """Answers about other objects are doubtful too."""
 
@@ -210,4 +212,4 @@ class OtherObjects:
             return Trouble.OF_OBJECT
         if any(other != uid and now - at < DOUBT_SECONDS for other, (_, at) in list(self._doubts.items())):
             return Trouble.OF_CLUSTER
-        return Trouble.PERHAPS_OF_CLUSTER if now - since < SILENCE_SECONDS else Trouble.PROBABLY_OF_CLUSTER
+        return Trouble.PERHAPS_OF_CLUSTER if now - since < _SILENCE_SECONDS else Trouble.PROBABLY_OF_CLUSTER

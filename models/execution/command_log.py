@@ -16,7 +16,7 @@ from evictstream.models.instants import SECOND_US, instant_us
 from evictstream.models.messages.command import EvictionCommand
 from evictstream.models.messages.vocabulary import Action, Outcome
 
-MOST_EVICTIONS: Final = 100_000
+_MOST_EVICTIONS: Final = 100_000
 """Evictions that are remembered, the newest ones: some 30 MB. One that was forgotten only gets one more last look."""
 
 
@@ -121,7 +121,7 @@ class CommandLog:
         entry = self._entries.get(command.eviction_id)
         if entry is None:
             entry = self._entries[command.eviction_id] = _Entry(command.revision)
-            if len(self._entries) > MOST_EVICTIONS:
+            if len(self._entries) > _MOST_EVICTIONS:
                 self._entries.popitem(last=False)
         else:
             self._entries.move_to_end(command.eviction_id)

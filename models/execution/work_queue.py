@@ -18,7 +18,7 @@ from typing import Final
 
 from evictstream.models.messages.command import EvictionCommand
 
-SHARE: Final = 3
+CLUSTER_SHARE: Final = 3
 """A namespace may run so many times as many as could still begin: three quarters of all if it is alone, three sevenths
 each if there are two. The rest stays free for the next namespace."""
 
@@ -143,7 +143,7 @@ class WorkQueue:
             eviction = heapq.heappop(self._put_off)[2]
             if eviction.state is QueueState.QUEUED:
                 self._append(eviction)
-        share = SHARE * (most - len(self._running))
+        share = CLUSTER_SHARE * (most - len(self._running))
         for _ in range(len(self._turns) if share > 0 else 0):
             namespace = self._turns.popleft()
             if self._running_in[namespace] >= share:

@@ -22,7 +22,7 @@ from typing import Annotated, Final, TypeVar
 import msgspec
 
 from evictstream.models.kubernetes.shapes import (
-    API_VERSION,
+    OBJECT_API_VERSION,
     ConditionObject,
     MetadataObject,
     NodeObject,
@@ -126,7 +126,7 @@ def read_node(node: NodeObject) -> Node:
         FieldTimeError: `timeAdded` of a taint is no instant.
     """
     metadata = node.metadata
-    check_kind(node.kind, node.api_version, "Node")
+    check_object_kind(node.kind, node.api_version, "Node")
     if metadata is None or not (metadata.name and metadata.uid and metadata.resource_version):
         raise _missing(metadata, namespaced=False)
     taints = listed_taints(node)
@@ -150,8 +150,8 @@ def read_pod(pod: PodObject) -> Pod:
         FieldTypeError: the tolerations, which are decoded late, have a wrong type somewhere.
         msgspec.DecodeError: the text of the tolerations is no JSON.
     """
-    if pod.kind != "Pod" or pod.api_version != API_VERSION:
-        check_kind(pod.kind, pod.api_version, "Pod")
+    if pod.kind != "Pod" or pod.api_version != OBJECT_API_VERSION:
+        check_object_kind(pod.kind, pod.api_version, "Pod")
     metadata = pod.metadata
     if metadata is None or not (metadata.name and metadata.uid and metadata.namespace and metadata.resource_version):
         raise _missing(metadata, namespaced=True)
@@ -234,7 +234,7 @@ def read_instant(text: str | None, field: str) -> int | None:
     return at_us
 
 
-def check_kind(kind: str | None, api_version: str | None, wanted: str) -> None:
+def check_object_kind(kind: str | None, api_version: str | None, wanted: str) -> None:
     """Refuse an object that is not v1 or not of the wanted kind.
 
     Raises:
@@ -243,7 +243,9 @@ def check_kind(kind: str | None, api_version: str | None, wanted: str) -> None:
     """
     if kind != wanted:
         raise WrongKindError("kind") if kind else MissingFieldError("kind")
-    if api_version != API_VERSION and api_version:  # a trimmed object may leave it out, another group may not pass
+    if (
+        api_version != OBJECT_API_VERSION and api_version
+    ):  # a trimmed object may leave it out, another group may not pass
         raise WrongKindError("apiVersion")
 
 

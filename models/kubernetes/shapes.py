@@ -20,7 +20,7 @@ import msgspec
 
 Kind: TypeAlias = Literal["Node", "Pod"]
 
-API_VERSION: Final = "v1"
+OBJECT_API_VERSION: Final = "v1"
 MIRROR_ANNOTATION: Final = "kubernetes.io/config.mirror"
 TERMINAL_PHASES: Final = frozenset({"Succeeded", "Failed"})
 

@@ -34,10 +34,10 @@ from evictstream.streams.settings import Settings
 PROBE_TIMEOUT_SECONDS = 2.0
 """For asking a broker on loopback whether it is up, again and again."""
 
-CONNECT_SECONDS = 1.0
+_CONNECT_SECONDS = 1.0
 """For one address to accept a connection; a round trip around the world takes a third of it."""
 
-RETRY_SECONDS = 0.25
+_RETRY_SECONDS = 0.25
 """Between attempts to reach a broker: soon enough for a person, seldom enough for a broker that is starting."""
 
 PROPAGATION_SECONDS = 10.0
@@ -208,7 +208,7 @@ def _differences(client: KafkaAdminClient, specs: Sequence[TopicSpec]) -> list[D
     differences: list[Difference] = []
     for spec in specs:
         values = {name: str(config["value"]) for name, config in configs.get(spec.name, {}).items()}
-        differences += compare(spec, partitions=partitions.get(spec.name, []), configs=values)
+        differences += compare_topic(spec, partitions=partitions.get(spec.name, []), configs=values)
     return differences
 
 
@@ -226,7 +226,7 @@ def _described(client: KafkaAdminClient, names: list[str]) -> tuple[dict[str, An
         is_whole = all(partitions.get(name) and configs.get(name) for name in names)
         if is_whole or time.monotonic() > give_up_at:
             break
-        time.sleep(RETRY_SECONDS)
+        time.sleep(_RETRY_SECONDS)
     if hidden := [name for name in names if partitions.get(name) and not configs.get(name)]:
         raise BrokerRefusedError(
             f"describe the settings of {', '.join(hidden)}",
@@ -236,7 +236,7 @@ def _described(client: KafkaAdminClient, names: list[str]) -> tuple[dict[str, An
     return partitions, configs
 
 
-def compare(
+def compare_topic(
     spec: TopicSpec,
     *,
     partitions: Sequence[Mapping[str, Any]],
@@ -276,13 +276,13 @@ def _wait_until_a_broker_listens(servers: str, give_up_at: float) -> None:
         for server in servers.split(","):
             host, _, port = server.rpartition(":")
             try:
-                socket.create_connection((host.strip("[]"), int(port)), timeout=CONNECT_SECONDS).close()
+                socket.create_connection((host.strip("[]"), int(port)), timeout=_CONNECT_SECONDS).close()
             except OSError:
-                if time.monotonic() + RETRY_SECONDS > give_up_at:
+                if time.monotonic() + _RETRY_SECONDS > give_up_at:
                     raise
             else:
                 return
-        time.sleep(RETRY_SECONDS)
+        time.sleep(_RETRY_SECONDS)
 
 
 @contextlib.contextmanager
@@ -321,7 +321,7 @@ def admin_client(
             bootstrap_servers=servers.split(","),
             client_id=settings.client_id,
             bootstrap_timeout_ms=max(1, int((give_up_at - time.monotonic()) * 1000)),
-            reconnect_backoff_ms=int(RETRY_SECONDS * 1000),
+            reconnect_backoff_ms=int(_RETRY_SECONDS * 1000),
             request_timeout_ms=int(settings.request_timeout_seconds * 1000),
             **security,
         )

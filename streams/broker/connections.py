@@ -15,7 +15,7 @@ from kafka.protocol.consumer import JoinGroupRequest, SyncGroupRequest
 
 from evictstream.streams.kafka_reach import REACH
 
-PATIENT = (JoinGroupRequest, SyncGroupRequest)
+_PATIENT = (JoinGroupRequest, SyncGroupRequest)
 """A coordinator answers them when all members have come."""
 
 
@@ -29,7 +29,7 @@ class ReportedConnection(KafkaConnection):  # type: ignore[misc] # the library h
             REACH.asked()
 
     def _send_request(self, request: Any, *arguments: Any, **more: Any) -> Any:
-        if REACH.is_watched and not isinstance(request, PATIENT):
+        if REACH.is_watched and not isinstance(request, _PATIENT):
             REACH.asked()
         return super()._send_request(request, *arguments, **more)
 

@@ -23,20 +23,20 @@ from evictstream.streams.settings import Settings
 
 log = structlog.get_logger(__name__)
 
-Isolation = Literal["read_committed", "read_uncommitted"]
+_Isolation = Literal["read_committed", "read_uncommitted"]
 
-FETCHES_IN_ANSWER: Final = 2
+_FETCHES_IN_ANSWER: Final = 2
 """How many full fetches of a partition one answer may hold; the library's 50 MiB are more than a feed needs in all."""
 
-SHARE_OF_A_POLL: Final = 4
+_SHARE_OF_A_POLL: Final = 4
 """A poll returns this part of what a batch may have, and what began it: small headers take 32 times their bytes."""
 
-FORMAT: Final = 2
+_FORMAT: Final = 2
 """Of record batches; no broker since 0.11 has written an earlier one."""
 
 
 def open_consumer(
-    settings: Settings, *, isolation: Isolation = "read_committed", is_of_inputs: bool = False, **more: Any
+    settings: Settings, *, isolation: _Isolation = "read_committed", is_of_inputs: bool = False, **more: Any
 ) -> BoundedConsumer:
     """Make a consumer that commits nothing by itself. Nothing but this and `open_as` constructs one.
 
@@ -54,7 +54,7 @@ def open_as(
     kind: type[C],
     settings: Settings,
     *,
-    isolation: Isolation = "read_committed",
+    isolation: _Isolation = "read_committed",
     is_of_inputs: bool = False,
     **more: Any,
 ) -> C:
@@ -64,7 +64,7 @@ def open_as(
         "enable_auto_commit": False,
         "isolation_level": "read_uncommitted" if is_of_inputs else isolation,
         "max_partition_fetch_bytes": settings.max_fetch_bytes,
-        "fetch_max_bytes": FETCHES_IN_ANSWER * settings.max_fetch_bytes,
+        "fetch_max_bytes": _FETCHES_IN_ANSWER * settings.max_fetch_bytes,
         **more,
     }
     return kind(settings.largest_batch_bytes, refuses_transactions=is_of_inputs, **arguments)
@@ -91,7 +91,7 @@ class BoundedConsumer(KafkaConsumer):  # type: ignore[misc] # the library has no
 class _BoundedFetcher(Fetcher):  # type: ignore[misc] # the library has no types
     def begin(self, limit_bytes: int, refuses_transactions: bool) -> None:  # noqa: FBT001 - one call, above
         self.limit_bytes, self.refuses_transactions = limit_bytes, refuses_transactions
-        self.poll_bytes = limit_bytes // SHARE_OF_A_POLL
+        self.poll_bytes = limit_bytes // _SHARE_OF_A_POLL
         self.left_out = self.taken_bytes = 0
 
     def fetched_records(self, max_records: int | None = None, update_offsets: bool = True) -> Any:  # noqa: FBT001, FBT002
@@ -147,7 +147,7 @@ class _OpenedBatches:
         if batch is None:
             return None
         if not isinstance(batch, DefaultRecordBatch):
-            raise CorruptRecordError(f"{self._place}: a record batch has another format than {FORMAT}")
+            raise CorruptRecordError(f"{self._place}: a record batch has another format than {_FORMAT}")
         return _OpenedBatch(batch._buffer, self._place, self._fetcher)  # noqa: SLF001 - the library's
 
 

@@ -28,10 +28,10 @@ ENGINE_TIMEOUT_SECONDS = 1
 """For the engine to say that it is there. An engine on this machine answers in milliseconds; a machine without one
 waits this long."""
 
-START_TIMEOUT_SECONDS = 60.0
+_START_TIMEOUT_SECONDS = 60.0
 """From the container's start, after its image is there, until Kafka answers."""
 
-POLL_SECONDS = 0.1
+_POLL_SECONDS = 0.1
 
 
 def engine_answers() -> bool:
@@ -103,12 +103,12 @@ def _container(port: int) -> DockerContainer:
 
 
 def _wait_until_it_answers(servers: str) -> None:
-    deadline = time.monotonic() + START_TIMEOUT_SECONDS
+    deadline = time.monotonic() + _START_TIMEOUT_SECONDS
     while probe(servers) is None:
         if time.monotonic() > deadline:
-            message = f"Kafka did not answer within {START_TIMEOUT_SECONDS:g} s"
+            message = f"Kafka did not answer within {_START_TIMEOUT_SECONDS:g} s"
             raise TimeoutError(message)
-        time.sleep(POLL_SECONDS)
+        time.sleep(_POLL_SECONDS)
 
 
 def _remove(container: DockerContainer) -> None:

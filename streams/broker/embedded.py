@@ -29,7 +29,7 @@ from evictstream.streams.errors import BrokerFailedError, WrongUseError
 START_TIMEOUT_SECONDS = 60.0
 """Three seconds are usual. A machine whose cores are all busy has been seen to need twenty."""
 
-POLL_SECONDS = 0.05
+_POLL_SECONDS = 0.05
 
 MAX_NODES = 5
 """More would not fit on a usual laptop (320 MB each)."""
@@ -209,7 +209,7 @@ def _sleep_unless_late(deadline: float, node: KafkaNode) -> None:
     if time.monotonic() > deadline:
         message = f"the embedded Kafka did not answer within {START_TIMEOUT_SECONDS:g} s"
         raise BrokerFailedError(message, log_tail=node.log_tail())
-    time.sleep(POLL_SECONDS)
+    time.sleep(_POLL_SECONDS)
 
 
 def _cluster_id(folder: Path, nodes: int) -> str:

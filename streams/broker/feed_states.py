@@ -26,7 +26,7 @@ from evictstream.streams.settings import Settings
 log = structlog.get_logger(__name__)
 
 
-POLL_MS: Final = 1_000
+_POLL_MS: Final = 1_000
 
 LAST_VERSION: Final = 2**63 - 1
 """Etcd counts with 63 bits."""
@@ -100,7 +100,7 @@ def _records(settings: Settings) -> Iterator[Any]:
             while consumer.position(partition) < end:
                 if time.monotonic() > give_up_at:
                     raise KafkaTimeoutError
-                for records in consumer.poll(timeout_ms=POLL_MS).values():
+                for records in consumer.poll(timeout_ms=_POLL_MS).values():
                     give_up_at = time.monotonic() + settings.request_timeout_seconds
                     yield from records
         finally:

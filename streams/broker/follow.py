@@ -20,7 +20,7 @@ from evictstream.streams.broker.clients import our_errors, partitions_of
 from evictstream.streams.broker.consumers import open_consumer
 from evictstream.streams.settings import Settings
 
-POLL_SECONDS = 0.25
+_POLL_SECONDS = 0.25
 """Longest wait for records at a time, and so how long a stop is not noticed."""
 
 Start: TypeAlias = Literal["beginning", "now"] | dt.datetime
@@ -124,7 +124,7 @@ def _batches(
     latest_at = time.monotonic()
     while not is_stopped():
         with our_errors(settings, doing):
-            polled = consumer.poll(timeout_ms=int(POLL_SECONDS * 1000))
+            polled = consumer.poll(timeout_ms=int(_POLL_SECONDS * 1000))
         records = [
             FollowedRecord(
                 partition=record.partition,

@@ -39,7 +39,7 @@ def finish_joining(consumer: KafkaConsumer) -> None:
         coordinator.request_rejoin()
 
 
-IDLE_SECONDS: Final = 0.05
+_IDLE_SECONDS: Final = 0.05
 """A consumer that has nothing to fetch looks again after so long; the library's own pause is longer."""
 
 
@@ -84,7 +84,7 @@ class GroupConsumer(BoundedConsumer):
             max_records, update_offsets=update_offsets, timeout_ms=timer.timeout_ms
         )
         if not records and is_idle:
-            time.sleep(min(timer.timeout_ms / 1000, IDLE_SECONDS))
+            time.sleep(min(timer.timeout_ms / 1000, _IDLE_SECONDS))
         return records
 
 

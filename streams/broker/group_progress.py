@@ -12,7 +12,7 @@ from kafka.errors import RetriableError
 from evictstream.streams.broker.admin import admin_client
 from evictstream.streams.settings import Settings
 
-LOOK_SECONDS = 0.5
+_LOOK_SECONDS = 0.5
 NEXT_STEP = "give this user the right to describe the group, or do not wait"
 
 
@@ -40,6 +40,6 @@ def wait_until_read(
             # -1 where the group has never committed; an input that is empty then counts as read.
             positions = {place: max(0, committed.offset) for place, committed in read.items()}
             unread = tuple(p.partition for p in places if positions.get(p, 0) < ends[p].offset)
-        if not unread or time.monotonic() + LOOK_SECONDS > give_up_at:
+        if not unread or time.monotonic() + _LOOK_SECONDS > give_up_at:
             return unread
-        time.sleep(LOOK_SECONDS)
+        time.sleep(_LOOK_SECONDS)

@@ -25,7 +25,7 @@ from evictstream.streams.errors import BrokerFailedError, EmbeddedMissingError
 FORMAT_TIMEOUT_SECONDS = 60.0
 """One second is usual; a machine under full load has been seen to take ten."""
 
-STOP_TIMEOUT_SECONDS = 15.0
+NODE_STOP_SECONDS = 15.0
 """Kafka flushes and closes its logs, well under a second with little data. Then it is killed; its data survives
 that."""
 
@@ -147,7 +147,7 @@ class KafkaNode:
             return
         self.terminate()
         with contextlib.suppress(subprocess.TimeoutExpired):
-            self._process.wait(STOP_TIMEOUT_SECONDS)
+            self._process.wait(NODE_STOP_SECONDS)
         self.kill()
 
     def kill(self) -> None:

@@ -14,7 +14,7 @@ LOOPBACK = "127.0.0.1"
 # keep the broker from coming back.
 FIRST_PORT = 20_000
 LAST_PORT = 29_999
-ATTEMPTS = 200
+_ATTEMPTS = 200
 
 
 def free_ports(count: int) -> list[int]:
@@ -26,7 +26,7 @@ def free_ports(count: int) -> list[int]:
         OSError: none was found in 200 attempts.
     """
     ports: list[int] = []
-    for _ in range(ATTEMPTS):
+    for _ in range(_ATTEMPTS):
         port = random.randint(FIRST_PORT, LAST_PORT)  # noqa: S311 - nothing secret about a port
         if port not in ports and _is_free(port):
             ports.append(port)

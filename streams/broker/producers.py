@@ -15,7 +15,7 @@ from evictstream.streams.settings import Settings
 DELIVERY_SECONDS: Final = 120.0
 """Longest time until a record counts as failed. The default of Kafka's clients; it rides over a broker's restart."""
 
-LINGER_MILLISECONDS: Final = 5
+_LINGER_MILLISECONDS: Final = 5
 """How long a batch waits for more. Not noticeable at recorded pace; without it each record would be a request."""
 
 CLOSE_SECONDS: Final = 5.0
@@ -59,7 +59,7 @@ def open_producer(settings: Settings, *, delivery_seconds: float) -> Iterator[An
             partitioner=DefaultPartitioner(),
             batch_size=settings.max_batch_bytes,
             max_request_size=settings.max_message_bytes,
-            linger_ms=LINGER_MILLISECONDS,
+            linger_ms=_LINGER_MILLISECONDS,
             delivery_timeout_ms=_delivery_milliseconds(settings, delivery_seconds),
         )
     try:

@@ -13,10 +13,10 @@ import typer
 from evictstream.streams.cli.global_options import global_options
 from evictstream.streams.cli.output import OutputFormat, OutputOption, print_json, say
 
-POLL_SECONDS = 0.5
+_POLL_SECONDS = 0.5
 """Between two checks whether Kafka has ended by itself."""
 
-STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 app = typer.Typer(rich_markup_mode="markdown", add_completion=False)
 
@@ -56,7 +56,7 @@ def broker(
     from evictstream.streams.broker.embedded import EmbeddedBroker
 
     _ = global_options(context).settings  # reports wrong settings before anything starts, and sets up logs
-    for number in STOP_SIGNALS:
+    for number in _STOP_SIGNALS:
         signal.signal(number, _ask_to_stop)
     try:
         with EmbeddedBroker(data=data, port=port, nodes=nodes, heap_megabytes=heap_megabytes) as kafka:
@@ -67,12 +67,12 @@ def broker(
                 say(f"export EVICTSTREAM_BOOTSTRAP_SERVERS={kafka.bootstrap_servers}")
             while True:
                 kafka.raise_if_ended()
-                time.sleep(POLL_SECONDS)
+                time.sleep(_POLL_SECONDS)
     except _StopRequested:
         return
 
 
 def _ask_to_stop(_number: int, _frame: FrameType | None) -> None:
-    for number in STOP_SIGNALS:
+    for number in _STOP_SIGNALS:
         signal.signal(number, signal.SIG_IGN)  # a second signal must not interrupt the clean-up
     raise _StopRequested

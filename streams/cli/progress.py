@@ -16,7 +16,7 @@ PROGRESS_SECONDS = 0.2
 RECORDS_BETWEEN_LOOKS = 5_000
 """Between two looks at the clock: to look at each record would take a tenth of a replay's time."""
 
-T = TypeVar("T")
+_T = TypeVar("_T")
 
 
 class ProgressLine:
@@ -73,12 +73,12 @@ class ProgressLine:
             self._progress.update(self._task, completed=count, description=f"{self._doing}: {count:,} {what}")
 
 
-def with_progress(records: Iterable[T], doing: str, total: int | None = None) -> Iterable[T]:
+def with_progress(records: Iterable[_T], doing: str, total: int | None = None) -> Iterable[_T]:
     """Pass records on, and show how many; a comparison reads them more than once."""
     return _shown(records, doing, total) if sys.stderr.isatty() else records
 
 
-def _shown(records: Iterable[T], doing: str, total: int | None) -> Iterator[T]:
+def _shown(records: Iterable[_T], doing: str, total: int | None) -> Iterator[_T]:
     with ProgressLine(doing, total=total) as line:
         for number, record in enumerate(records):
             if number % RECORDS_BETWEEN_LOOKS == 0:

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Iterator
 from types import FrameType, TracebackType
 from typing import Any, Self, TypeVar
 
-SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
-T = TypeVar("T")
+_T = TypeVar("_T")
 
 
 class _Stopped(BaseException):
@@ -26,7 +26,7 @@ class StopSignals:
 
     def __enter__(self) -> Self:
         """Install the handlers."""
-        for number in SIGNALS:
+        for number in _SIGNALS:
             self._before[number] = signal.signal(number, self._take)
         return self
 
@@ -46,7 +46,7 @@ class StopSignals:
         """The exit code that shells expect of a stopped command: 130 after Ctrl-C, 143 after SIGTERM."""
         return None if self._number is None else 128 + self._number
 
-    def interruptible(self, items: Iterator[T]) -> Iterator[T]:
+    def interruptible(self, items: Iterator[_T]) -> Iterator[_T]:
         """Yield items until a signal, which also ends the wait for the next one."""
         while not self.is_stopped():
             try:
@@ -59,7 +59,7 @@ class StopSignals:
                 return
             yield item
 
-    def until_signal(self, items: Iterable[T]) -> Iterator[T]:
+    def until_signal(self, items: Iterable[_T]) -> Iterator[_T]:
         """Yield items until a signal; for those that do not wait, in a fifth of the time of `interruptible`."""
         for item in items:
             if self._number is not None:
@@ -68,7 +68,7 @@ class StopSignals:
 
     def _take(self, number: int, _frame: FrameType | None) -> None:
         self._number = number
-        for each in SIGNALS:
+        for each in _SIGNALS:
             signal.signal(each, signal.SIG_DFL)
         if self._is_waiting:
             raise _Stopped

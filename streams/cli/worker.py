@@ -13,7 +13,7 @@ from evictstream.streams.cli.global_options import global_options
 from evictstream.streams.cli.output import warn
 from evictstream.streams.errors import EvictstreamError, ExitCode
 
-LOG = logging.getLogger(__name__)
+_LOG = logging.getLogger(__name__)
 
 app = typer.Typer(rich_markup_mode="markdown", add_completion=False)
 
@@ -50,7 +50,7 @@ def leave(error: BaseException) -> NoReturn:
     is_ours = isinstance(error, EvictstreamError)
     line = str(error) if is_ours else f"internal failure, {type(error).__name__}: {error}"
     if not is_ours:
-        LOG.error("internal failure", exc_info=error)
+        _LOG.error("internal failure", exc_info=error)
     warn(line)
     logging.shutdown()
     sys.stderr.flush()

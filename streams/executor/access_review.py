@@ -15,13 +15,13 @@ REVIEWS: Final = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 Right = tuple[str, str]
 """A verb and a resource of the core group, as `pods/eviction`."""
 
-READS: Final[tuple[Right, ...]] = (("get", "pods"), ("get", "nodes"))
+READ_RIGHTS: Final[tuple[Right, ...]] = (("get", "pods"), ("get", "nodes"))
 WRITES: Final[dict[ExecutorMode, tuple[Right, ...]]] = {
     ExecutorMode.OBSERVE: (),
     ExecutorMode.DELETE: (("patch", "pods/status"), ("delete", "pods")),
     ExecutorMode.EVICT: (("create", "pods/eviction"),),
 }
-EVENTS: Final[tuple[Right, ...]] = (("create", "events"), ("patch", "events"))
+EVENT_RIGHTS: Final[tuple[Right, ...]] = (("create", "events"), ("patch", "events"))
 
 
 class _Status(msgspec.Struct):
@@ -48,11 +48,11 @@ def check_rights(
         MissingRightsError: a right is missing.
         KubernetesError: the API server does not answer.
     """
-    needed = [*READS, *WRITES[mode]]
+    needed = [*READ_RIGHTS, *WRITES[mode]]
     if deletes_late:
         needed += WRITES[ExecutorMode.DELETE]
     if writes_events and mode is not ExecutorMode.OBSERVE:
-        needed += EVENTS
+        needed += EVENT_RIGHTS
     missing = [f"{verb} {resource}" for verb, resource in needed if not _is_allowed(connection, verb, resource)]
     if missing:
         file = f"executor-{ExecutorMode.DELETE if deletes_late else mode}.yaml"

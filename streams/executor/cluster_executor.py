@@ -32,10 +32,10 @@ MOST_AT_ONCE: Final = 200
 """Writes that an API server takes at once from all its clients (`--max-mutating-requests-inflight`). Where a webhook
 takes 10 s this makes 10 evictions a second of two writes each."""
 
-IDLE_SECONDS: Final = 10.0
+_IDLE_SECONDS: Final = 10.0
 """A thread ends after this time without work, except the last one."""
 
-LOOK_SECONDS: Final = 0.5
+_LOOK_SECONDS: Final = 0.5
 """The longest wait of an idle worker, and so how late it notices a stop."""
 
 WAIT_SECONDS: Final = 600.0
@@ -176,9 +176,9 @@ class ClusterExecutor:
             self._end(eviction, done)
 
     def _next(self) -> QueuedEviction | None:
-        """Wait for the next eviction; None when stopped, or idle for `IDLE_SECONDS`."""
+        """Wait for the next eviction; None when stopped, or idle for `_IDLE_SECONDS`."""
         with self._changed:
-            idle_at = time.monotonic() + IDLE_SECONDS
+            idle_at = time.monotonic() + _IDLE_SECONDS
             while not self._is_stopped:
                 now = time.monotonic()
                 if now > idle_at and self._idle and not self._queue:
@@ -189,14 +189,14 @@ class ClusterExecutor:
                         self._call_worker()
                     return eviction
                 self._idle += 1
-                self._changed.wait(min(max(pause, 0.001), LOOK_SECONDS))
+                self._changed.wait(min(max(pause, 0.001), _LOOK_SECONDS))
                 self._idle -= 1
             self._threads.discard(threading.current_thread())
             return None
 
     def _turn(self, now: float) -> tuple[QueuedEviction | None, float]:
         """Take an eviction that may begin now; else None, and how long to wait."""
-        pause = LOOK_SECONDS if now >= self._permitted_until else self._closed_until - now
+        pause = _LOOK_SECONDS if now >= self._permitted_until else self._closed_until - now
         if pause <= 0:
             pause = self._limit.wait_seconds(now)
         if pause > 0:
@@ -206,7 +206,7 @@ class ClusterExecutor:
             self._limit.spend()
             return eviction, 0.0
         next_at = self._queue.next_at()
-        return None, LOOK_SECONDS if next_at is None else next_at - now
+        return None, _LOOK_SECONDS if next_at is None else next_at - now
 
     def _end(self, eviction: QueuedEviction, done: CommandAnswer | PutOff) -> None:
         now = time.monotonic()

@@ -23,7 +23,7 @@ from evictstream.streams.settings import Settings
 
 log = structlog.get_logger(__name__)
 
-LOOK_SECONDS: Final = 10.0
+_LOOK_SECONDS: Final = 10.0
 """Between two checks of which cluster answers and which one is fed: as often as the connection checks by itself."""
 
 
@@ -45,7 +45,7 @@ class ClusterIdentity:
         self._fed_uid: str | None = None
         self._connection = connection
         self._settings = settings
-        self._looked_at = -LOOK_SECONDS
+        self._looked_at = -_LOOK_SECONDS
         self._lock = threading.Lock()
         connection.expect_cluster(uid)
 
@@ -69,8 +69,8 @@ class ClusterIdentity:
         return PutOff(seconds=CREDENTIALS_SECONDS, reason=reason, is_of_cluster=is_of_cluster)
 
     def look_again(self) -> None:
-        """Check which cluster answers and which is fed, at most once in `LOOK_SECONDS`; change to one that is both."""
-        if time.monotonic() - self._looked_at < LOOK_SECONDS or not self._lock.acquire(blocking=False):
+        """Check which cluster answers and which is fed, at most once in `_LOOK_SECONDS`; change to one that is both."""
+        if time.monotonic() - self._looked_at < _LOOK_SECONDS or not self._lock.acquire(blocking=False):
             return  # checked lately, or another thread does it
         try:
             self._look()

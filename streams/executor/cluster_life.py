@@ -51,7 +51,7 @@ log = structlog.get_logger(__name__)
 OLDEST_SECONDS: Final = 3_600.0
 """An `Evict` that was issued longer ago is obsolete. The service repeats what is owed after 900 s at the latest."""
 
-SESSION_SECONDS: Final = 15.0
+GROUP_SESSION_SECONDS: Final = 15.0
 """An executor without heartbeats for so long loses the partition to one that stands by."""
 
 HEARTBEAT_SECONDS: Final = 0.5
@@ -60,7 +60,7 @@ HEARTBEAT_SECONDS: Final = 0.5
 REFUSED_SECONDS: Final = 10.0
 """Between two tries of a cluster that needs a change first: a right has to be granted, or a file edited."""
 
-STOP_SECONDS: Final = 10.0
+_STOP_SECONDS: Final = 10.0
 """For evictions that are being carried out at a stop; Kubernetes gives a container 30 s."""
 
 OTHER_REQUESTS: Final = 2
@@ -197,7 +197,7 @@ class ClusterLife(threading.Thread):
                 reader.run(self._stopped.is_set)
             finally:
                 executor.stop()
-                executor.join(STOP_SECONDS)
+                executor.join(_STOP_SECONDS)
                 if events is not None:
                     events.stop()
 
@@ -220,7 +220,7 @@ class ClusterLife(threading.Thread):
                 group_id=group_of(self.order, self._options),
                 partition_assignment_strategy=[assignor],
                 auto_offset_reset="earliest",
-                session_timeout_ms=int(SESSION_SECONDS * 1000),
+                session_timeout_ms=int(GROUP_SESSION_SECONDS * 1000),
                 heartbeat_interval_ms=int(HEARTBEAT_SECONDS * 1000),
                 max_poll_records=RECORDS_AT_ONCE,
                 fetch_max_bytes=FETCH_BYTES,

@@ -32,14 +32,14 @@ from evictstream.streams.settings import Settings
 
 log = structlog.get_logger(__name__)
 
-POLL_MS: Final = 50
+_POLL_MS: Final = 50
 """How long a poll waits for commands while evictions wait or run, and so how late a result may be."""
 
 IDLE_POLL_MS: Final = 250
 """The same while none waits or runs: a command ends the wait. It keeps a hundred idle clusters cheap, and a join is
 still noticed soon."""
 
-MOST_WAITING: Final = 20_000
+_MOST_WAITING: Final = 20_000
 """Evictions of the cluster that wait, some 40 MB; beyond it the cluster's commands are not read. The service repeats
 them meanwhile, so they are worth some memory."""
 
@@ -52,7 +52,7 @@ SWEEP_SECONDS: Final = 2.0
 DRAIN_SECONDS: Final = 5.0
 """How long a stop waits for evictions that are being carried out."""
 
-RETRY_SECONDS: Final = 1.0
+_RETRY_SECONDS: Final = 1.0
 """After an error of Kafka that may pass."""
 
 STALL_SECONDS: Final = 12.0
@@ -128,13 +128,13 @@ class CommandConsumer:
                 if is_available:
                     log.warning("Kafka unavailable", error=str(error) or type(error).__name__)
                 is_available = False
-                time.sleep(RETRY_SECONDS)
+                time.sleep(_RETRY_SECONDS)
         self._cluster.stop()
         self._drain()
 
     def _turn(self) -> None:
         finish_joining(self._consumer)
-        batches = self._consumer.poll(timeout_ms=IDLE_POLL_MS if self._answers.is_idle() else POLL_MS)
+        batches = self._consumer.poll(timeout_ms=IDLE_POLL_MS if self._answers.is_idle() else _POLL_MS)
         now = self._note_poll()
         for evictions in self._moves.lost():
             self._answers.abandon(evictions)
@@ -222,7 +222,7 @@ class CommandConsumer:
         for eviction in partition.take_pending(now):
             self._cluster.put(eviction)
         waiting = len(self._cluster) + len(partition.pending)
-        is_full = waiting >= (RESUME_AT if partition.is_paused else MOST_WAITING) or partition.answered.is_far()
+        is_full = waiting >= (RESUME_AT if partition.is_paused else _MOST_WAITING) or partition.answered.is_far()
         if is_full == partition.is_paused:
             return
         partition.is_paused = is_full
@@ -237,5 +237,5 @@ class CommandConsumer:
         self._answers.abandon(self._cluster.remove_all())
         end_at = time.monotonic() + DRAIN_SECONDS
         while self._cluster.is_running and time.monotonic() < end_at:
-            time.sleep(POLL_MS / 1000)
+            time.sleep(_POLL_MS / 1000)
         self._answers.finish(DRAIN_SECONDS)

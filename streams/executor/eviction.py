@@ -25,8 +25,8 @@ OLDEST_LOOK_SECONDS: Final = 15.0
 """A write needs another look if the look began longer ago than this: the process was frozen for longer than a session,
 credentials were renewed, or requests take seconds. No precondition of the write covers the node's taints."""
 
-FIRST_PAUSE_SECONDS: Final = 1.0
-LONGEST_PAUSE_SECONDS: Final = 30.0
+_FIRST_PAUSE_SECONDS: Final = 1.0
+_LONGEST_PAUSE_SECONDS: Final = 30.0
 """Between tries of an eviction that the API server cannot do now."""
 
 CREDENTIALS_SECONDS: Final = 5.0
@@ -171,7 +171,7 @@ class PodEvictor:
         elif reply.meaning is Meaning.CREDENTIALS:
             seconds = CREDENTIALS_SECONDS
         elif reply.meaning in _OF_CLUSTER:
-            seconds = min(seconds, LONGEST_PAUSE_SECONDS)
+            seconds = min(seconds, _LONGEST_PAUSE_SECONDS)
         if reply.meaning is Meaning.DOUBTFUL:
             return self._in_doubt(command, reply.text, seconds, is_answered=True)
         return PutOff(seconds=seconds, reason=reply.text, is_of_cluster=reply.meaning in _OF_CLUSTER)
@@ -211,7 +211,7 @@ _TEXTS: Final = {Outcome.SUCCEEDED: "", Outcome.GONE: "there is no such pod"}
 
 
 def _pause_seconds(tries: int) -> float:
-    return float(min(FIRST_PAUSE_SECONDS * 2 ** min(tries, 10), LONGEST_PAUSE_SECONDS))
+    return float(min(_FIRST_PAUSE_SECONDS * 2 ** min(tries, 10), _LONGEST_PAUSE_SECONDS))
 
 
 def _is_segment(name: str) -> bool:

@@ -21,10 +21,10 @@ from evictstream.streams.settings import Settings
 
 log = structlog.get_logger(__name__)
 
-LONGEST_OUTAGE_SECONDS: Final = 86_400.0
+_LONGEST_OUTAGE_SECONDS: Final = 86_400.0
 """How long a result may wait for Kafka."""
 
-LOOK_SECONDS: Final = 0.1
+_LOOK_SECONDS: Final = 0.1
 """Between two checks whether to stop, and whether any cluster can be served."""
 
 END_SECONDS: Final = 20.0
@@ -62,7 +62,7 @@ def execute_commands(
     endpoint.start()
     log.info("health endpoint started", host=settings.health_host, port=endpoint.port)
     _check_topics(settings)
-    with open_producer(settings, delivery_seconds=LONGEST_OUTAGE_SECONDS) as producer:
+    with open_producer(settings, delivery_seconds=_LONGEST_OUTAGE_SECONDS) as producer:
         lives = [ClusterLife(order, options, settings=settings, producer=producer) for order in orders]
         health.lives = lives
         for life in lives:
@@ -71,7 +71,7 @@ def execute_commands(
             while not is_stopped():
                 if all(life.refusal is not None for life in lives):
                     raise next(life.refusal for life in lives if life.refusal is not None)
-                time.sleep(LOOK_SECONDS)
+                time.sleep(_LOOK_SECONDS)
         finally:
             _end(lives)
     counts = {

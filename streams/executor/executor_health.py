@@ -17,7 +17,7 @@ from evictstream.streams.executor.command_consumer import CommandConsumer
 from evictstream.streams.health.endpoint import OK, UNAVAILABLE, Report
 from evictstream.streams.kafka_reach import REACH
 
-STILL_SECONDS: Final = 120.0
+_STILL_SECONDS: Final = 120.0
 """A reader without a poll for so long is stuck: it polls each 50 ms to 250 ms, and waits 30 s for Kafka at most."""
 
 
@@ -138,7 +138,7 @@ class ExecutorHealth(Collector):
 def _is_stuck(life: ClusterLife, now: float) -> bool:
     if not life.is_served or life.reader is None or life.executor is None:
         return False
-    return now - life.reader.polled_at > STILL_SECONDS or not life.executor.are_workers_alive()
+    return now - life.reader.polled_at > _STILL_SECONDS or not life.executor.are_workers_alive()
 
 
 def _role(reader: CommandConsumer) -> str:

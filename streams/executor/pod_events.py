@@ -29,7 +29,7 @@ MOST_KEPT: Final = 4_096
 
 COMPONENT: Final = "evictstream"
 
-REASONS: Final = {
+_REASONS: Final = {
     Action.EVICT: "TaintManagerEviction",  # as upstream
     Action.SCHEDULE: "TaintEvictionScheduled",
     Action.CANCEL: "TaintEvictionCancelled",
@@ -83,7 +83,7 @@ class PodEvents(threading.Thread):
 
     def _write(self, command: EvictionCommand, message: str) -> bool:
         path = f"/api/v1/namespaces/{quote(command.namespace, safe='')}/events"
-        key = (command.pod_uid, REASONS[command.action])
+        key = (command.pod_uid, _REASONS[command.action])
         now = dt.datetime.now(dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
         earlier = self._written.pop(key, None)
         if earlier is not None:
@@ -120,7 +120,7 @@ def _event(command: EvictionCommand, name: str, message: str, now: str) -> dict[
             "uid": command.pod_uid,
         },
         "type": "Normal",
-        "reason": REASONS[command.action],
+        "reason": _REASONS[command.action],
         "message": message,
         "source": {"component": COMPONENT},
         "reportingComponent": COMPONENT,

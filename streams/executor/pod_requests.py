@@ -27,12 +27,12 @@ LONGEST_LOOK_SECONDS: Final = 90.0
 MOST_NODES: Final = 1_000
 """Answers that are kept; beyond it all are dropped. These are the nodes of one second, not of the cluster."""
 
-CONDITION_REASON: Final = "DeletionByTaintManager"
+_CONDITION_REASON: Final = "DeletionByTaintManager"
 """As upstream (pkg/controller/tainteviction/taint_eviction.go), so that Job controllers treat both the same."""
 
-CONDITION_MESSAGE: Final = "Taint manager: deleting due to NoExecute taint"
+_CONDITION_MESSAGE: Final = "Taint manager: deleting due to NoExecute taint"
 
-T = TypeVar("T")
+_T = TypeVar("_T")
 
 
 @dataclasses.dataclass(slots=True, kw_only=True, eq=False)
@@ -122,8 +122,8 @@ class PodRequests:
         condition = {
             "type": DISRUPTION_TARGET,
             "status": "True",
-            "reason": CONDITION_REASON,
-            "message": CONDITION_MESSAGE,
+            "reason": _CONDITION_REASON,
+            "message": _CONDITION_MESSAGE,
             "lastTransitionTime": dt.datetime.now(dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
         }
         return self._write(
@@ -168,14 +168,14 @@ class PodRequests:
     def _write(self, command: EvictionCommand, method: str, path: str, **more: Any) -> ApiReply:
         return _reply(self._connection.send(method, path, **more), plural="pods", name=command.pod)
 
-    def _read(self, path: str, read: Callable[[bytes], T], *, plural: str, name: str) -> T | ApiReply | None:
+    def _read(self, path: str, read: Callable[[bytes], _T], *, plural: str, name: str) -> _T | ApiReply | None:
         reply = _reply(self._connection.send("GET", path), plural=plural, name=name)
         if reply.meaning is Meaning.GONE:
             return None
         return self._decoded(read, reply) if reply.meaning is Meaning.DONE else reply
 
     @staticmethod
-    def _decoded(read: Callable[[bytes], T], reply: ApiReply) -> T | ApiReply:
+    def _decoded(read: Callable[[bytes], _T], reply: ApiReply) -> _T | ApiReply:
         try:
             return read(reply.body)
         except msgspec.DecodeError as error:  # the object comes from the API server, and is malformed

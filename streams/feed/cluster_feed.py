@@ -34,13 +34,13 @@ from evictstream.streams.settings import Settings
 
 log = structlog.get_logger(__name__)
 
-HEARTBEAT_SECONDS: Final = 10.0
+_HEARTBEAT_SECONDS: Final = 10.0
 """Between heartbeats. The service holds evictions back when none has come for 60 s."""
 
-LOOK_SECONDS: Final = 0.5
+_LOOK_SECONDS: Final = 0.5
 """Between looks at lease, threads and stop."""
 
-CREDENTIALS_SECONDS: Final = 5.0
+_CREDENTIALS_SECONDS: Final = 5.0
 """Between tries to read credentials; each may run a plugin."""
 
 FAILURE_SECONDS: Final = 30.0
@@ -137,7 +137,7 @@ class ClusterFeed(threading.Thread):
                 self.looked_at = time.monotonic()
                 if self._lease.is_held:
                     self._feed_safely()
-                self._stopped.wait(LOOK_SECONDS)
+                self._stopped.wait(_LOOK_SECONDS)
         except BaseException as error:  # noqa: BLE001 - raised again by the command
             self.failure = error
         finally:
@@ -174,7 +174,7 @@ class ClusterFeed(threading.Thread):
             connection = Connection(self._access)
         except KubernetesError as error:
             self._refuse(error)
-            self._wait(CREDENTIALS_SECONDS)
+            self._wait(_CREDENTIALS_SECONDS)
             return
         try:
             state = self._identify(connection)
@@ -241,7 +241,7 @@ class ClusterFeed(threading.Thread):
 
     def _wait(self, seconds: float) -> None:
         until = time.monotonic() + seconds
-        while (left := until - time.monotonic()) > 0 and not self._stopped.wait(min(left, LOOK_SECONDS)):
+        while (left := until - time.monotonic()) > 0 and not self._stopped.wait(min(left, _LOOK_SECONDS)):
             self.looked_at = time.monotonic()
 
     def _next_state(self, uid: str, version: int) -> FeedState:
@@ -309,10 +309,10 @@ class ClusterFeed(threading.Thread):
         self._publisher.send(self._settings.feeds_topic, self.cluster.encode(), msgspec.json.encode(state), partition=0)
 
     def _beat(self, connection: Connection, records: FeedRecords) -> None:
-        """Ask etcd every `HEARTBEAT_SECONDS`, and write heartbeats while both kinds are proven."""
+        """Ask etcd every `_HEARTBEAT_SECONDS`, and write heartbeats while both kinds are proven."""
         backoff = Backoff()
         ask_at = beat_at = 0.0
-        while not self._session_ended.wait(LOOK_SECONDS) and self._lease.is_held:
+        while not self._session_ended.wait(_LOOK_SECONDS) and self._lease.is_held:
             for kind in self._kinds:
                 if kind.failure is not None:
                     raise kind.failure
@@ -326,7 +326,7 @@ class ClusterFeed(threading.Thread):
                 ask_at = beat_at = now + backoff.next_seconds()
                 continue
             backoff.reset()
-            ask_at = now + HEARTBEAT_SECONDS
+            ask_at = now + _HEARTBEAT_SECONDS
             if is_due and self._may_beat():
                 beat_at = ask_at
                 self._write_heartbeats(records, at_us)

@@ -15,7 +15,7 @@ from evictstream.streams.feed.publisher import Publisher
 from evictstream.streams.health.endpoint import OK, UNAVAILABLE, Report
 from evictstream.streams.kafka_reach import REACH
 
-STILL_SECONDS: Final = 120.0
+_STILL_SECONDS: Final = 120.0
 """A thread that has not looked around for so long is stuck: it does so twice a second, and after each request."""
 
 
@@ -30,7 +30,7 @@ class FeedHealth(Collector):
         """Say whether every cluster's thread looks around. While Kafka takes nothing all wait, and none is stuck."""
         still = () if self._publisher.is_full else self._feeds
         stuck = [feed.cluster for feed in self._feeds if not feed.is_alive()]
-        stuck += [feed.cluster for feed in still if now - feed.looked_at > STILL_SECONDS]
+        stuck += [feed.cluster for feed in still if now - feed.looked_at > _STILL_SECONDS]
         return Report(UNAVAILABLE if stuck else OK, {"status": "stuck" if stuck else "ok", "clusters": stuck})
 
     def ready(self, now: float) -> Report:

@@ -19,13 +19,13 @@ from evictstream.streams.broker.group_membership import Membership, finish_joini
 from evictstream.streams.errors import TopicsDifferError
 from evictstream.streams.settings import Settings
 
-SESSION_SECONDS: Final = 10.0
+LEASE_SESSION_SECONDS: Final = 10.0
 """A feed that is silent for so long has lost its place to one that stands by."""
 
 LEASE_SECONDS: Final = 6.0
 """A feed whose group has not confirmed it for so long stops to write, well before another one may begin."""
 
-POLL_MS: Final = 1_000
+_POLL_MS: Final = 1_000
 
 
 class FeedLease(threading.Thread):
@@ -64,18 +64,18 @@ class FeedLease(threading.Thread):
             partition_assignment_strategy=[CooperativeStickyAssignor],  # who joins takes nothing from who writes
             group_id=f"{self._settings.application_id}-feed-{self._cluster}",
             auto_offset_reset="latest",
-            session_timeout_ms=int(SESSION_SECONDS * 1000),
-            heartbeat_interval_ms=int(SESSION_SECONDS * 1000 / 4),
+            session_timeout_ms=int(LEASE_SESSION_SECONDS * 1000),
+            heartbeat_interval_ms=int(LEASE_SESSION_SECONDS * 1000 / 4),
         )
         membership = Membership(consumer)
         try:
             subscribe(consumer, self._settings.feeds_topic)
             while not self._ended.is_set():
                 finish_joining(consumer)
-                consumer.poll(timeout_ms=POLL_MS)
+                consumer.poll(timeout_ms=_POLL_MS)
                 self._owns = bool(consumer.assignment())
                 if self._owns:
-                    consumer.position(TopicPartition(self._settings.feeds_topic, 0), timeout_ms=POLL_MS)
+                    consumer.position(TopicPartition(self._settings.feeds_topic, 0), timeout_ms=_POLL_MS)
                 membership.look()
                 self._confirmed_at = membership.confirmed_at
         finally:

@@ -20,7 +20,7 @@ from evictstream.streams.settings import Settings
 
 log = structlog.get_logger(__name__)
 
-LONGEST_OUTAGE_SECONDS: Final = 86_400.0
+_LONGEST_OUTAGE_SECONDS: Final = 86_400.0
 """How long a record may wait for Kafka. A day: the feed holds no more than the producer's buffer meanwhile, and lists
 again afterwards."""
 
@@ -29,8 +29,8 @@ SECONDS_PER_HOUR: Final = 3_600.0
 LISTED_WITHIN: Final = 0.5
 """Of the time that topics keep: the other half is for a listing that is slow, or begun again."""
 
-LOOK_SECONDS: Final = 0.2
-STOP_SECONDS: Final = 8.0
+_LOOK_SECONDS: Final = 0.2
+_STOP_SECONDS: Final = 8.0
 """For all feeds to leave their groups."""
 
 
@@ -62,7 +62,7 @@ def feed_clusters(
         check_cluster_name(name)
     REACH.watch()
     relist_seconds = relist_interval(settings, kept_seconds(settings, [settings.nodes_topic, settings.pods_topic]))
-    with open_publisher(settings, delivery_seconds=LONGEST_OUTAGE_SECONDS, also=[settings.feeds_topic]) as publisher:
+    with open_publisher(settings, delivery_seconds=_LONGEST_OUTAGE_SECONDS, also=[settings.feeds_topic]) as publisher:
         feeds = [
             ClusterFeed(
                 name,
@@ -84,11 +84,11 @@ def feed_clusters(
         try:
             while not is_stopped():
                 _check(feeds)
-                time.sleep(LOOK_SECONDS)
+                time.sleep(_LOOK_SECONDS)
         finally:
             for feed in feeds:
                 feed.stop()
-            end_at = time.monotonic() + STOP_SECONDS
+            end_at = time.monotonic() + _STOP_SECONDS
             for feed in feeds:
                 feed.join(max(0.0, end_at - time.monotonic()))
         publisher.flush()

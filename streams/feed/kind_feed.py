@@ -27,7 +27,14 @@ from evictstream.streams.feed.object_writer import KindCounts, ObjectWriter
 from evictstream.streams.feed.progress import Progress
 from evictstream.streams.feed.relisting import LISTING_SHARE, Relisting
 from evictstream.streams.feed.unread_objects import identify
-from evictstream.streams.feed.watched_objects import BROKEN, PATHS, number, read_line, read_object, read_version
+from evictstream.streams.feed.watched_objects import (
+    BROKEN,
+    PATHS,
+    number,
+    read_bookmark_version,
+    read_line,
+    read_object,
+)
 from evictstream.streams.feed.write_order import WriteOrder
 from evictstream.streams.kubernetes.backoff import Backoff
 from evictstream.streams.kubernetes.connection import Connection, Status
@@ -41,10 +48,10 @@ has come in a bookmark 2 s before its end, and at no other time within a minute.
 SHORTEST_WATCH_SECONDS: Final = 0.5
 """A watch that ends sooner is a failure, so that no server makes the feed open one after the other without a pause."""
 
-QUIET_SECONDS: Final = 15.0
+_QUIET_SECONDS: Final = 15.0
 """A connection without a byte for that long beyond the end of its watch is dead."""
 
-LONGEST_PAUSE_SECONDS: Final = 600.0
+_LONGEST_PAUSE_SECONDS: Final = 600.0
 """The most of `LISTING_SHARE`'s pause where watches are of no use: what changes meanwhile is not seen."""
 
 
@@ -154,7 +161,7 @@ class KindFeed(threading.Thread):
         self._version = listing.version
         self.progress.list_complete(number(listing.version), listing.began_us)
         self._lists_from = (
-            time.monotonic() - listing.seconds + min(LISTING_SHARE * listing.seconds, LONGEST_PAUSE_SECONDS)
+            time.monotonic() - listing.seconds + min(LISTING_SHARE * listing.seconds, _LONGEST_PAUSE_SECONDS)
         )
         self._take_listing(listing, "listed")
         self._relisting.listed(listing.seconds)
@@ -193,7 +200,7 @@ class KindFeed(threading.Thread):
             "resourceVersion": self._version,
             "timeoutSeconds": str(int(seconds)),
         }
-        with self._connection.watch(PATHS[self.kind], query, quiet_seconds=seconds + QUIET_SECONDS) as lines:
+        with self._connection.watch(PATHS[self.kind], query, quiet_seconds=seconds + _QUIET_SECONDS) as lines:
             self._counts.watches += 1
             opened_at = time.monotonic()
             for line in lines:
@@ -221,7 +228,7 @@ class KindFeed(threading.Thread):
                 host=self._connection.host, path=PATHS[self.kind], status=status.code, reason=status.message
             )
         if change.type == "BOOKMARK":
-            self._reach(read_version(change.object))
+            self._reach(read_bookmark_version(change.object))
         elif change.type in self._counts.events:
             watched = read_object(self.kind, change.object)
             with self._order.of_watch(watched.uid, number(watched.version)):

@@ -21,7 +21,7 @@ NAMED_OBJECTS: Final = 10
 
 TOO_LATE_TO_RESUME: Final = 410
 
-LOOK_SECONDS: Final = 0.2
+_LOOK_SECONDS: Final = 0.2
 """Between looks at the stop while it pauses."""
 
 
@@ -151,7 +151,7 @@ def pause(seconds: float, is_stopped: Callable[[], bool]) -> None:
     """Wait, and look at the stop meanwhile."""
     until = time.monotonic() + seconds
     while (left := until - time.monotonic()) > 0 and not is_stopped():
-        time.sleep(min(left, LOOK_SECONDS))
+        time.sleep(min(left, _LOOK_SECONDS))
 
 
 def pause_seconds(error: KubernetesError, backoff: Backoff) -> float:

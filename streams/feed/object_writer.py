@@ -14,7 +14,7 @@ from evictstream.streams.feed.watched_objects import WatchedObject, only_what_de
 
 log = structlog.get_logger(__name__)
 
-EVENTS: Final = ("ADDED", "MODIFIED", "DELETED")
+_EVENTS: Final = ("ADDED", "MODIFIED", "DELETED")
 
 
 class KindCounts:
@@ -32,7 +32,7 @@ class KindCounts:
     """
 
     def __init__(self) -> None:
-        self.events = dict.fromkeys(EVENTS, 0)
+        self.events = dict.fromkeys(_EVENTS, 0)
         self.unbound = 0
         self.broken = 0
         self.unread = 0
@@ -69,7 +69,7 @@ class ObjectWriter:
         self._records = records
         self._keep_whole = keep_whole
         self._largest_bytes = largest_bytes
-        self._heads = {name: records.head(name) for name in EVENTS}
+        self._heads = {name: records.head(name) for name in _EVENTS}
         self._log = log.bind(cluster=records.cluster, kind=kind)
 
     def write(self, type_: str, watched: WatchedObject, text: bytes | msgspec.Raw, at_us: int) -> None:

@@ -12,7 +12,7 @@ from typing import Annotated, Any, Final, NamedTuple
 import msgspec
 
 from evictstream.models.kubernetes.shapes import (
-    API_VERSION,
+    OBJECT_API_VERSION,
     ForwardedNode,
     ForwardedNodeSpec,
     ForwardedPod,
@@ -101,7 +101,7 @@ def read_object(kind: Kind, text: bytes | msgspec.Raw) -> WatchedObject:
         One of `BROKEN`: it is not an object of this kind.
     """
     content = _decoders[kind].decode(text)
-    content.kind, content.api_version = kind, API_VERSION
+    content.kind, content.api_version = kind, OBJECT_API_VERSION
     metadata, status = content.metadata, content.status
     if kind == "Node":
         node = metadata.name
@@ -189,7 +189,7 @@ def read_list_metadata(text: bytes) -> ListMetadata:
     return _list_metadata_decoder.decode(text)
 
 
-def read_version(text: bytes | msgspec.Raw) -> str:
+def read_bookmark_version(text: bytes | msgspec.Raw) -> str:
     """Read the resource version of a bookmark.
 
     Raises:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger(__name__)
 
-REQUEST_SECONDS: Final = 5.0
+_REQUEST_SECONDS: Final = 5.0
 """In which a request has to be here as a whole, and again in which its answer has to be fetched; then it is closed."""
 
 OPEN_AT_ONCE: Final = 64
@@ -68,12 +68,12 @@ class Probes(Protocol):
         """Report whether the process does its work."""
 
 
-Answer = tuple[int, str, bytes]
+_Answer = tuple[int, str, bytes]
 """Status, content type, body."""
 
-NOT_FOUND: Answer = (404, "text/plain", b"/livez, /readyz or /metrics\n")
-NOT_READ: Answer = (400, "text/plain", b"GET, and a path\n")
-FAILED: Answer = (500, "text/plain", b"see the log\n")
+NOT_FOUND: _Answer = (404, "text/plain", b"/livez, /readyz or /metrics\n")
+NOT_READ: _Answer = (400, "text/plain", b"GET, and a path\n")
+FAILED: _Answer = (500, "text/plain", b"see the log\n")
 
 
 class Endpoint:
@@ -143,17 +143,17 @@ class Endpoint:
         try:
             with contextlib.suppress(OSError, TimeoutError), connection:
                 connection.setblocking(False)  # noqa: FBT003 - as above
-                async with asyncio.timeout(REQUEST_SECONDS):
+                async with asyncio.timeout(_REQUEST_SECONDS):
                     path = await _path(loop, connection)
                 self._unfinished.pop(this, None)
                 answer = await self._answer(path)
-                async with asyncio.timeout(REQUEST_SECONDS):
+                async with asyncio.timeout(_REQUEST_SECONDS):
                     await loop.sock_sendall(connection, _as_http(answer))
                 connection.shutdown(socket.SHUT_WR)
         finally:
             self._forget(this)
 
-    async def _answer(self, path: str | None) -> Answer:
+    async def _answer(self, path: str | None) -> _Answer:
         if path is None:
             return NOT_READ
         shared = self._answers.get(path.partition("?")[0])
@@ -167,18 +167,18 @@ class Endpoint:
 class _Shared:
     """The answer for one path: worked out in a thread, by one at a time, for all that wait for it."""
 
-    def __init__(self, work: Callable[[], Answer]) -> None:
+    def __init__(self, work: Callable[[], _Answer]) -> None:
         self._work = work
-        self._underway: asyncio.Task[Answer] | None = None
+        self._underway: asyncio.Task[_Answer] | None = None
         self._rest_until = 0.0
 
-    async def get(self) -> Answer:
+    async def get(self) -> _Answer:
         """Return the answer that is being worked out, or a new one."""
         if self._underway is None or self._underway.done():
             self._underway = asyncio.get_running_loop().create_task(self._get())
         return await asyncio.shield(self._underway)  # it is also that of others
 
-    async def _get(self) -> Answer:
+    async def _get(self) -> _Answer:
         await asyncio.sleep(self._rest_until - time.monotonic())
         began = time.monotonic()
         try:
@@ -187,10 +187,10 @@ class _Shared:
             now = time.monotonic()
             self._rest_until = now + min(REST * (now - began), LONGEST_REST_SECONDS)
 
-    async def _in_a_thread(self) -> Answer:
+    async def _in_a_thread(self) -> _Answer:
         """Work it out where a lock that somebody holds stops no other path, and ends with the process."""
         loop = asyncio.get_running_loop()
-        answered: asyncio.Future[Answer] = loop.create_future()
+        answered: asyncio.Future[_Answer] = loop.create_future()
 
         def work() -> None:
             try:
@@ -222,12 +222,12 @@ async def _path(loop: asyncio.AbstractEventLoop, connection: socket.socket) -> s
     return None
 
 
-def _as_http(answer: Answer) -> bytes:
+def _as_http(answer: _Answer) -> bytes:
     status, content_type, body = answer
     head = f"HTTP/1.0 {status} {HTTPStatus(status).phrase}\r\nContent-Type: {content_type}\r\n"
     return f"{head}Content-Length: {len(body)}\r\nConnection: close\r\n\r\n".encode() + body
 
 
-def _as_json(report: Report) -> Answer:
+def _as_json(report: Report) -> _Answer:
     body = printable_json(msgspec.json.encode(report.body).decode())  # somebody may look at it on a terminal
     return report.status, "application/json", f"{body}\n".encode()

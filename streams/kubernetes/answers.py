@@ -9,7 +9,7 @@ from typing import Final
 
 import msgspec
 
-LONGEST_MESSAGE: Final = 1_000
+_LONGEST_MESSAGE: Final = 1_000
 """Characters that are kept of what the API server says of a refusal: a webhook may answer with a page."""
 
 LONGEST_RETRY_AFTER_SECONDS: Final = 600.0
@@ -49,7 +49,7 @@ class ApiAnswer:
             status = msgspec.json.decode(self.body, type=Status)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             return Status()
-        return msgspec.structs.replace(status, message=status.message[:LONGEST_MESSAGE])
+        return msgspec.structs.replace(status, message=status.message[:_LONGEST_MESSAGE])
 
 
 def retry_after_seconds(text: str | None, now: dt.datetime) -> float | None:

@@ -25,7 +25,7 @@ from evictstream.streams.kubernetes.renewed_client import RenewedClient
 
 __all__ = ["ApiAnswer", "Connection", "Status"]
 
-OK: Final = 200
+_OK: Final = 200
 UNAUTHORIZED: Final = 401
 
 IDENTITY: Final = "/api/v1/namespaces/kube-system"
@@ -134,7 +134,7 @@ class Connection:
         Raises: as `get`; while reading, too.
         """
         with self._opened(ApiCall(method="GET", path=path, query=query)) as exchange:
-            if exchange.status != OK:
+            if exchange.status != _OK:
                 raise self.refusal(path, exchange.answer())
             yield exchange.pieces()
 
@@ -156,7 +156,7 @@ class Connection:
             KubernetesError: others as for `send`.
         """
         with self._opened(ApiCall(method="GET", path=path, query=query, quiet_seconds=quiet_seconds)) as exchange:
-            if exchange.status != OK:
+            if exchange.status != _OK:
                 raise self.refusal(path, exchange.answer())
             yield exchange.lines()
 

@@ -19,10 +19,10 @@ from evictstream.streams.kubernetes.access import ClusterClient
 from evictstream.streams.kubernetes.answers import ApiAnswer, retry_after_seconds
 from evictstream.streams.kubernetes.time_limits import TimeLimit
 
-CONNECT_SECONDS: Final = 10.0
+_CONNECT_SECONDS: Final = 10.0
 """To reach the API server, TLS included: it is near, or a load balancer is."""
 
-REQUEST_SECONDS: Final = 60.0
+_REQUEST_SECONDS: Final = 60.0
 """For a request with its whole answer, new credentials included. The API server itself ends requests after 60 s."""
 
 LARGEST_ANSWER_BYTES: Final = 268_435_456
@@ -59,7 +59,7 @@ class ApiCall:
     query: Mapping[str, str] | None = None
     data: bytes | None = None
     content_type: str = "application/json"
-    end_at: float = dataclasses.field(default_factory=lambda: time.monotonic() + REQUEST_SECONDS)
+    end_at: float = dataclasses.field(default_factory=lambda: time.monotonic() + _REQUEST_SECONDS)
     send_until: float = math.inf
     quiet_seconds: float | None = None
 
@@ -95,7 +95,7 @@ class Exchange:
                     url,
                     body=call.data,
                     headers=headers,
-                    timeout=urllib3.Timeout(connect=CONNECT_SECONDS, read=call.quiet_seconds or REQUEST_SECONDS),
+                    timeout=urllib3.Timeout(connect=_CONNECT_SECONDS, read=call.quiet_seconds or _REQUEST_SECONDS),
                     preload_content=False,
                     redirect=False,
                 )
@@ -180,7 +180,7 @@ class Exchange:
 
     def _broken(self, error: Exception) -> ApiUnreachableError:
         if self._limit.is_over:
-            return self._unreachable(f"no complete answer within {REQUEST_SECONDS:g} s")
+            return self._unreachable(f"no complete answer within {_REQUEST_SECONDS:g} s")
         return self._unreachable(_reason(error))
 
     def _cause(self, error: Exception) -> Exception | None:

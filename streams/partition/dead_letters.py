@@ -18,13 +18,13 @@ if TYPE_CHECKING:
     from evictstream.streams.engine.core.outbox import Outbox
     from evictstream.streams.engine.core.ports import Place
 
-UNDECIDABLE = "Undecidable"  # beyond a limit; the detail is `TOO_LARGE` or `TOO_MUCH`
+UNDECIDABLE_OBJECT = "Undecidable"  # beyond a limit; the detail is `TOO_LARGE` or `TOO_MUCH`
 WRONG_PARTITION = "WrongPartition"  # the detail is `ELSEWHERE`
 REASONS = (
     *(reason.value for reason in UnreadableReason),
     Unusable.BAD_BATCH.value,
     Unusable.TRANSACTIONAL.value,
-    UNDECIDABLE,
+    UNDECIDABLE_OBJECT,
     WRONG_PARTITION,
 )
 

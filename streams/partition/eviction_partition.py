@@ -46,7 +46,13 @@ from evictstream.models.messages.vocabulary import EventType
 from evictstream.streams.engine.core.logic import SLICE_COST, Part
 from evictstream.streams.engine.core.timers import TimerHeap
 from evictstream.streams.partition.clusters import Clusters
-from evictstream.streams.partition.dead_letters import ELSEWHERE, TOO_LARGE, TOO_MUCH, UNDECIDABLE, WRONG_PARTITION
+from evictstream.streams.partition.dead_letters import (
+    ELSEWHERE,
+    TOO_LARGE,
+    TOO_MUCH,
+    UNDECIDABLE_OBJECT,
+    WRONG_PARTITION,
+)
 from evictstream.streams.partition.fast_path import LARGE_BYTES, FastPath
 from evictstream.streams.partition.firing import Firing, wanted_wakeups
 from evictstream.streams.partition.future_times import FutureTimes
@@ -224,14 +230,14 @@ class EvictionPartition:
         if len(record.value or b"") > self._suspect_bytes:
             fit = fitting(event, self._config.record_limit_bytes)
             if fit is None:
-                self._effects.add_dead_letter(topic, record, outbox, reason=UNDECIDABLE, detail=TOO_LARGE)
+                self._effects.add_dead_letter(topic, record, outbox, reason=UNDECIDABLE_OBJECT, detail=TOO_LARGE)
                 return None
             event = fit
         cluster = self._clusters.named((record.key or b"").decode())
         if not isinstance(event, ResultEvent):
             if event.is_undecidable and event.type is not EventType.DELETED:
                 # Whether it is new does not count: after a crash the topics may be read in another order.
-                self._effects.add_dead_letter(topic, record, outbox, reason=UNDECIDABLE, detail=TOO_MUCH)
+                self._effects.add_dead_letter(topic, record, outbox, reason=UNDECIDABLE_OBJECT, detail=TOO_MUCH)
             if event.epoch < cluster.state.epoch:
                 self._effects.counts["stale"] += 1
                 return None

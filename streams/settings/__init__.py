@@ -4,7 +4,7 @@ Each field's text says what it is, its unit, and why the default is what it is; 
 them.
 """
 
-from evictstream.streams.settings.loading import LoadedSettings, Origin, environment_with, load_settings
+from evictstream.streams.settings.loading import LoadedSettings, SettingSource, environment_with, load_settings
 from evictstream.streams.settings.model import Settings
 
-__all__ = ["LoadedSettings", "Origin", "Settings", "environment_with", "load_settings"]
+__all__ = ["LoadedSettings", "SettingSource", "Settings", "environment_with", "load_settings"]

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from evictstream.streams.settings.group import SettingsGroup
 
-Seconds = Annotated[float, Field(gt=0)]
+_Seconds = Annotated[float, Field(gt=0)]
 
 
 class EngineSettings(SettingsGroup):
@@ -18,20 +18,20 @@ class EngineSettings(SettingsGroup):
     """Static membership: a worker that returns with the same id within the session timeout keeps its partitions. Use
     the name of a StatefulSet's pod. If two workers have one id, the older one ends with an error."""
 
-    session_timeout_seconds: Seconds = 10.0
+    session_timeout_seconds: _Seconds = 10.0
     """After this long without contact, a worker's partitions go to others: the takeover time after a crash."""
 
-    heartbeat_interval_seconds: Seconds = 3.0
+    heartbeat_interval_seconds: _Seconds = 3.0
     """Time between heartbeats. A third of the session timeout, so that two may get lost."""
 
     lease_margin_seconds: Annotated[float, Field(ge=0)] = 3.0
     """Firing stops when the last successful heartbeat is older than the session timeout minus this margin, so before
     another worker may own the partition."""
 
-    rebalance_timeout_seconds: Seconds = 60.0
+    rebalance_timeout_seconds: _Seconds = 60.0
     """Longest time in which a member may finish its batch and rejoin before the group removes it."""
 
-    commit_interval_seconds: Seconds = 1.0
+    commit_interval_seconds: _Seconds = 1.0
     """Time between commits of group offsets. They serve lag tools and the check at start, never as read positions."""
 
     commit_linger_seconds: Annotated[float, Field(ge=0)] = 0.1
@@ -47,7 +47,7 @@ class EngineSettings(SettingsGroup):
     """Size of one batch of records to the broker; below the default limit of brokers (1 MiB), so that it also fits
     topics with that limit."""
 
-    transaction_timeout_seconds: Seconds = 60.0
+    transaction_timeout_seconds: _Seconds = 60.0
     """The broker aborts a transaction that is open for longer, so read_committed readers get past a dead worker. Below
     the broker's limit (15 min), above the longest leader change."""
 
@@ -58,10 +58,10 @@ class EngineSettings(SettingsGroup):
     max_fetch_bytes: Annotated[int, Field(ge=1024)] = 4_194_304
     """Most bytes per partition and fetch. At least one largest record, otherwise a partition would stand still."""
 
-    position_interval_seconds: Seconds = 5.0
+    position_interval_seconds: _Seconds = 5.0
     """How often input positions are written while no row changes. Bounds how much is read again after a crash."""
 
-    takeover_timeout_seconds: Seconds = 60.0
+    takeover_timeout_seconds: _Seconds = 60.0
     """Longest time for fencing the old owner. The later steps have the time-outs of their requests, except the reading
     of rows, which has no limit."""
 

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from evictstream.streams.settings.group import SettingsGroup
 
-Seconds = Annotated[float, Field(gt=0)]
+_Seconds = Annotated[float, Field(gt=0)]
 
 
 class EvictionSettings(SettingsGroup):
@@ -26,26 +26,26 @@ class EvictionSettings(SettingsGroup):
     """A node's outage continues over a gap of this length without a health taint, while the node is not Ready. A
     restarted controller manager needs 0.1 s."""
 
-    remember_deleted_seconds: Seconds = 3600.0
+    remember_deleted_seconds: _Seconds = 3600.0
     """How long a deleted pod or node is remembered, so that a late event cannot bring it back. At least the longest
     delay of a feed."""
 
-    retry_base_seconds: Seconds = 1.0
+    retry_base_seconds: _Seconds = 1.0
     """Wait before the first repeat of a failed eviction; it doubles with each."""
 
-    retry_ceiling_seconds: Seconds = 300.0
+    retry_ceiling_seconds: _Seconds = 300.0
     """Longest wait between repeats. They continue while the eviction is owed; five minutes is soon enough after a long
     outage."""
 
-    result_silence_seconds: Seconds = 30.0
+    result_silence_seconds: _Seconds = 30.0
     """An `Evict` without any result is repeated after this time. Executors answer within seconds, or are down."""
 
-    success_grace_seconds: Seconds = 120.0
+    success_grace_seconds: _Seconds = 120.0
     """After `Succeeded` or `Gone`, repeats stop for this long, while the pod's deletion should arrive on the input."""
 
-    accepted_silence_seconds: Seconds = 60.0
+    accepted_silence_seconds: _Seconds = 60.0
     """After `Accepted`, an eviction is repeated if the executor has not reported on it for this long. Executors report
     every 20 s on commands in their queue."""
 
-    accepted_limit_seconds: Seconds = 900.0
+    accepted_limit_seconds: _Seconds = 900.0
     """Longest time after an `Evict` in which `Accepted` delays its repeat."""

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from evictstream.streams.settings.group import SettingsGroup
 
-Seconds = Annotated[float, Field(gt=0)]
+_Seconds = Annotated[float, Field(gt=0)]
 
 
 class HealthSettings(SettingsGroup):
@@ -26,11 +26,11 @@ class HealthSettings(SettingsGroup):
     """A worker ends when its event loop, or its timers, which wait for nothing else, have stood still for longer. A
     takeover of a million pods has held the loop for four seconds; a new worker would only hold it again."""
 
-    write_limit_seconds: Seconds = 120.0
+    write_limit_seconds: _Seconds = 120.0
     """A worker ends when it has waited longer for an acknowledgement, a commit, or a batch on its way to its partition.
     Each of these times out after `transaction_timeout_seconds`, so this limit means that the time-out failed."""
 
-    broker_silence_limit_seconds: Seconds = 300.0
+    broker_silence_limit_seconds: _Seconds = 300.0
     """A worker ends when it has waited longer for a response to a fetch, for the group to confirm it, or to own its
     assigned partitions. Longer than a restart of all brokers; firing has stopped long before, and a new process
     connects afresh."""

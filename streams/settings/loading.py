@@ -29,7 +29,7 @@ from evictstream.streams.errors import SettingsError
 from evictstream.streams.settings.model import Settings
 from evictstream.streams.settings.secrets import MASK
 
-Origin = Literal["flag", "environment", "file", "default"]
+SettingSource = Literal["flag", "environment", "file", "default"]
 
 ENVIRONMENT_PREFIX = "EVICTSTREAM_"
 CONFIG_VARIABLE = "EVICTSTREAM_CONFIG"
@@ -48,7 +48,7 @@ class LoadedSettings:
     """Settings, and where each value came from."""
 
     settings: Settings
-    origins: Mapping[str, Origin]
+    origins: Mapping[str, SettingSource]
 
     def shown(self) -> dict[str, object]:
         """Return every value as it may be shown: secrets masked, in the order of definition."""
@@ -70,14 +70,14 @@ def load_settings(flags: Mapping[str, object] | None = None, config_file: Path |
     """
     if config_file is None and os.environ.get(CONFIG_VARIABLE):
         config_file = Path(os.environ[CONFIG_VARIABLE])
-    layers: dict[Origin, Mapping[str, Any]] = {
+    layers: dict[SettingSource, Mapping[str, Any]] = {
         "flag": {name: value for name, value in (flags or {}).items() if value is not None},
         "environment": _from_environment(),
         "file": {} if config_file is None else _from_file(config_file),
     }
     _refuse_unknown(layers["flag"], "flag", "")
     values: dict[str, Any] = {}
-    origins: dict[str, Origin] = dict.fromkeys(Settings.model_fields, "default")
+    origins: dict[str, SettingSource] = dict.fromkeys(Settings.model_fields, "default")
     for origin, layer in reversed(layers.items()):
         values.update(layer)
         origins.update(dict.fromkeys(layer, origin))
@@ -145,7 +145,7 @@ def _refuse_unknown(names: Iterable[str], what: str, prefix: str) -> None:
         raise SettingsError(problem, names=[name])
 
 
-def _explained(error: ValidationError, origins: Mapping[str, Origin]) -> SettingsError:
+def _explained(error: ValidationError, origins: Mapping[str, SettingSource]) -> SettingsError:
     problems = []
     names = []
     for detail in error.errors(include_url=False, include_input=False, include_context=False):

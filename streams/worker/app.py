@@ -26,7 +26,7 @@ from evictstream.streams.worker.metrics import WorkerMetrics
 from evictstream.streams.worker.service_config import engine_config, gate_limits, partition_config
 from evictstream.streams.worker.snapshot import Snapshot
 from evictstream.streams.worker.topic_checks import checked_record_limit
-from evictstream.streams.worker.watchdog import Watchdog, limits_of
+from evictstream.streams.worker.watchdog import Watchdog, wait_limits
 from evictstream.streams.worker.worker_core import WorkerCore
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ class EvictionService:
         )
         self.partitions = self._core.partitions
         self.app = EngineApp(engine, self.partitions, clients=clients, group=group)
-        self.watchdog = Watchdog(self._core.ages, limits_of(settings), leave, permit)
+        self.watchdog = Watchdog(self._core.ages, wait_limits(settings), leave, permit)
         self._settings = settings
         self._counters = config.counters
         self._snapshot = Snapshot()

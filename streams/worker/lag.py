@@ -13,7 +13,7 @@ from collections.abc import Mapping
 
 from evictstream.models.instants import MILLISECOND_US, SECOND_US
 
-Place = tuple[str, int]
+_Place = tuple[str, int]
 """A topic and a partition number."""
 
 
@@ -21,10 +21,10 @@ class Lag:
     """The ends of inputs and the times of their newest records, by the brokers' last answers."""
 
     def __init__(self) -> None:
-        self._ends: dict[Place, int] = {}
-        self._newest_us: dict[Place, int] = {}
+        self._ends: dict[_Place, int] = {}
+        self._newest_us: dict[_Place, int] = {}
 
-    def note_ends(self, ends: Mapping[Place, int], asked_us: int) -> None:
+    def note_ends(self, ends: Mapping[_Place, int], asked_us: int) -> None:
         """Store the ends that the brokers answered to a question of `asked_us` (wall clock, microseconds).
 
         Forgets all other places: without questions their newest records are unknown.
@@ -36,13 +36,13 @@ class Lag:
         self._ends = dict(ends)
         self._newest_us = {place: at_us for place, at_us in self._newest_us.items() if place in ends}
 
-    def note_newest(self, newest_us: Mapping[Place, int]) -> None:
+    def note_newest(self, newest_us: Mapping[_Place, int]) -> None:
         """Store the append times of newest records, except where the end has moved since."""
         for place, at_us in newest_us.items():
             if place in self._ends:
                 self._newest_us.setdefault(place, at_us)
 
-    def unknown(self, positions: Mapping[Place, int]) -> list[Place]:
+    def unknown(self, positions: Mapping[_Place, int]) -> list[_Place]:
         """List the places with unapplied records where the time of the newest one is not known."""
         return [
             place
@@ -50,11 +50,11 @@ class Lag:
             if position < self._ends.get(place, 0) and place not in self._newest_us
         ]
 
-    def records(self, place: Place, position: int) -> int:
+    def records(self, place: _Place, position: int) -> int:
         """Count offsets between a position and the known end; markers and compacted records count too."""
         return max(0, self._ends.get(place, 0) - position)
 
-    def seconds(self, place: Place, position: int, appended_ms: int | None) -> float:
+    def seconds(self, place: _Place, position: int, appended_ms: int | None) -> float:
         """Return the append time of the newest record less that of the newest applied one, `appended_ms`.
 
         0 at the end of the log; infinite if records are unapplied and one of the two times is not known.

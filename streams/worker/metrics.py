@@ -38,7 +38,7 @@ Key = TypeVar("Key")
 CLUSTERS_SHOWN = 100  # most clusters with series of their own, so that a scrape stays small; most open evictions first
 OTHER_CLUSTERS = "_other"  # a cluster with this name would share the series of those that are not shown
 
-OUTCOMES = (*(effect.value for effect in InputEffect), "forgotten", "dead-letter", "signal", "foreign")  # of a record
+_OUTCOMES = (*(effect.value for effect in InputEffect), "forgotten", "dead-letter", "signal", "foreign")  # of a record
 
 
 class WorkerMetrics(Collector):
@@ -73,7 +73,7 @@ class WorkerMetrics(Collector):
 
     def _of_counters(self) -> Iterator[Metric]:
         counters = self._counters
-        events = dict.fromkeys(itertools.product(self._inputs.values(), OUTCOMES), 0)
+        events = dict.fromkeys(itertools.product(self._inputs.values(), _OUTCOMES), 0)
         events |= {
             (self._inputs[topic], outcome): count
             for topic, counts in list(counters.events.items())

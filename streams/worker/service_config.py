@@ -21,7 +21,7 @@ LEAST_LIMIT_BYTES = 262_144
 log = structlog.get_logger(__name__)
 
 
-def rules_of(settings: Settings) -> RuleParameters:
+def rule_parameters(settings: Settings) -> RuleParameters:
     """Convert the settings to the numbers of the eviction rules."""
     return RuleParameters(
         outage_gap_us=int(settings.outage_gap_seconds * SECOND_US),
@@ -46,7 +46,7 @@ def partition_config(settings: Settings, record_limit_bytes: int) -> PartitionCo
         decisions_topic=settings.decisions_topic,
         dead_letters_topic=settings.dead_letters_topic,
         partitions=settings.partitions,
-        rules=rules_of(settings),
+        rules=rule_parameters(settings),
         limits=InputLimits(settings.max_object_bytes, int(settings.max_event_delay_seconds * SECOND_US)),
         record_limit_bytes=min(settings.max_record_bytes, max(record_limit_bytes, LEAST_LIMIT_BYTES)),
         feed_silence_us=int(settings.feed_silence_limit_seconds * SECOND_US),

@@ -51,7 +51,7 @@ class Stuck(NamedTuple):
     limit_seconds: float
 
 
-def limits_of(settings: Settings) -> dict[WaitKind, float]:
+def wait_limits(settings: Settings) -> dict[WaitKind, float]:
     """Return the limit of each age, in seconds."""
     return {
         WaitKind.LOOP: settings.stall_limit_seconds,

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import yaml  # type: ignore[import-untyped]
 
-from evictstream.streams.executor.access_review import EVENTS, READS, WRITES
+from evictstream.streams.executor.access_review import EVENT_RIGHTS, READ_RIGHTS, WRITES
 from evictstream.streams.executor.eviction import ExecutorMode
 from tests.deploy.pages import ROOT
 
@@ -33,7 +33,12 @@ def test_two_files_grant_what_each_grants_in_any_order(first: str, second: str) 
 
 @pytest.mark.parametrize("mode", list(ExecutorMode))
 def test_the_file_of_a_mode_grants_what_it_needs(mode: ExecutorMode) -> None:
-    needed = {*READS, *WRITES[mode], *(() if mode is ExecutorMode.OBSERVE else EVENTS), ("get", "namespaces")}
+    needed = {
+        *READ_RIGHTS,
+        *WRITES[mode],
+        *(() if mode is ExecutorMode.OBSERVE else EVENT_RIGHTS),
+        ("get", "namespaces"),
+    }
     assert needed <= rights(f"executor-{mode}.yaml")
 
 

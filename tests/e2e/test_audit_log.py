@@ -13,7 +13,7 @@ from typing import Self
 import pytest
 
 from evictstream.kit.recordings import Entry, Flaw, Skipped, open_recordings
-from evictstream.kit.recordings.audit_log import DRY_RUNS, REFUSED, WITHOUT_OBJECT
+from evictstream.kit.recordings.audit_log import DRY_RUNS, REFUSED_REQUEST, WITHOUT_OBJECT
 from evictstream.models.instants import instant_us
 from tests.e2e.api_client import ApiClient, Object, RefusedError
 from tests.e2e.control_plane import QUICK_NODE_MONITOR, SHORT_DEFAULT_TOLERATIONS, ControlPlane
@@ -194,5 +194,5 @@ def test_its_replay_evicts_as_that_of_a_watch_does(recorded: Path) -> None:
 def test_what_an_audit_log_does_not_say_is_left_out(recorded: Path) -> None:
     with open_recordings([str(recorded / "audit.jsonl")]) as items:
         reasons = {item.type for item in items if isinstance(item, Skipped)}
-    assert {DRY_RUNS, REFUSED} <= reasons
+    assert {DRY_RUNS, REFUSED_REQUEST} <= reasons
     assert WITHOUT_OBJECT not in reasons

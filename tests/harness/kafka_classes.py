@@ -63,7 +63,7 @@ def _make(file: Path) -> None:
 
 def main(file: str) -> int:
     """Write down what a broker loads between its start and its end, and make the file of that."""
-    kafka_node.STOP_TIMEOUT_SECONDS = kafka_node.FORMAT_TIMEOUT_SECONDS = MAKING_SECONDS
+    kafka_node.NODE_STOP_SECONDS = kafka_node.FORMAT_TIMEOUT_SECONDS = MAKING_SECONDS
     embedded.START_TIMEOUT_SECONDS = MAKING_SECONDS
     with tempfile.TemporaryDirectory() as folder:
         # With a folder of its own it ends in order, and Java writes; it would be killed otherwise.

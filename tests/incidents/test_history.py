@@ -17,7 +17,7 @@ from typing import NamedTuple, get_args
 
 import pytest
 
-from evictstream.kit.demo.judgement import limits_of
+from evictstream.kit.demo.judgement import oracle_limits
 from evictstream.kit.oracle import InputRecord, MessageRecord, Promptness, judge
 from evictstream.kit.oracle.records import InputTopic, OutputTopic
 from evictstream.kit.replay.simulated_executor import SimulatedExecutor
@@ -159,7 +159,7 @@ def test_recorded_incident(folder: Path, restart_every: int) -> None:
         service.messages,
         ended_at_us=service.now_us,
         partitions=1,
-        limits=limits_of(Settings()),
+        limits=oracle_limits(Settings()),
         early_us=0,
         promptness=Promptness(late_us=0, view_us=0),
     )

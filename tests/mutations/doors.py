@@ -24,7 +24,7 @@ OF_DOORS = (
             Change(
                 product.ENDPOINT,
                 "Endpoint._talk",
-                "async with asyncio.timeout(REQUEST_SECONDS):\n    path = await _path(loop, connection)",
+                "async with asyncio.timeout(_REQUEST_SECONDS):\n    path = await _path(loop, connection)",
                 "path = await _path(loop, connection)",
             ),
         ),

@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     from evictstream.kit.cli.rules.checked_objects import NodeSubject, PodSubject
     from evictstream.kit.rules.admission import AdmittedToleration
 
-DEFAULT_SECONDS = 300
-"""A copy of the models' `DEFAULT_SECONDS`, since `--help` should not wait for their import."""
+ASSUMED_SECONDS = 300
+"""A copy of the models' `ASSUMED_SECONDS`, since `--help` should not wait for their import."""
 
 NotReadyOption = Annotated[
     int, typer.Option(help="Value of the API server's --default-not-ready-toleration-seconds.", metavar="SECONDS")

@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from evictstream.kit.cli.rules.fields import Fields, child_at, entries_at, flag_at, texts_at
+from evictstream.kit.cli.rules.fields import Fields, child_at, field_entries_at, flag_at, texts_at
 from evictstream.kit.cli.rules.object_files import FoundObject
 from evictstream.kit.rules.admission import ResourceAmounts, is_best_effort
 from evictstream.kit.rules.validation import (
@@ -165,7 +165,7 @@ def _pod(value: Fields, errors: list[FieldError]) -> PodSubject:
     containers = [
         _amounts(container, f"{path}.resources", errors)
         for field in ("containers", "initContainers")
-        for path, container in entries_at(spec, field, "spec", errors)
+        for path, container in field_entries_at(spec, field, "spec", errors)
     ]
     pod_level = None if spec.get("resources") is None else _amounts(spec, "spec.resources", errors)
     reported_class = text_at(status, "qosClass", "status", errors) or ""
@@ -181,7 +181,7 @@ def _pod(value: Fields, errors: list[FieldError]) -> PodSubject:
             owner.get("controller") is True
             and owner.get("kind") == "DaemonSet"
             and str(owner.get("apiVersion")).startswith("apps/")
-            for _, owner in entries_at(metadata, "ownerReferences", "metadata", errors)
+            for _, owner in field_entries_at(metadata, "ownerReferences", "metadata", errors)
         ),
         host_network=flag_at(spec, "hostNetwork", "spec", errors),
         requested=tuple(name for amounts in containers for name in (*amounts.requests, *amounts.limits)),

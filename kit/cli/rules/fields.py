@@ -31,7 +31,7 @@ def texts_at(value: Fields, name: str, path: str, errors: list[FieldError]) -> d
     return {str(key): text_at(texts, str(key), f"{path}.{name}", errors) or "" for key in texts}
 
 
-def entries_at(value: Fields, name: str, path: str, errors: list[FieldError]) -> list[tuple[str, Fields]]:
+def field_entries_at(value: Fields, name: str, path: str, errors: list[FieldError]) -> list[tuple[str, Fields]]:
     """Return a list of objects, each with its path; empty if it is absent."""
     listed = value.get(name)
     if listed is None:

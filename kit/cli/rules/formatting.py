@@ -6,7 +6,7 @@ from evictstream.models.kubernetes import Taint, Toleration, taint_text
 from evictstream.models.kubernetes.tolerations import EQUAL, EXISTS
 
 FOR_EVER = "forever"
-NOTHING = "-"
+NO_VALUE = "-"
 
 
 def toleration_words(toleration: Toleration) -> str:
@@ -56,4 +56,4 @@ def toleration_json(toleration: Toleration | None) -> dict[str, object] | None:
 
 def taint_words(taint: Taint | None) -> str:
     """Format a taint as Kubernetes does; a dash for none."""
-    return NOTHING if taint is None else taint_text(taint)
+    return NO_VALUE if taint is None else taint_text(taint)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import cached_property
 
-from evictstream.kit.cli.rules.formatting import NOTHING, taint_json, taint_words, toleration_json, toleration_words
+from evictstream.kit.cli.rules.formatting import NO_VALUE, taint_json, taint_words, toleration_json, toleration_words
 from evictstream.kit.rules.scheduling import AdmissionVerdict, FilterVerdict, NodeScore
 from evictstream.models.kubernetes import EvictionTiming, EvictionVerdict
 
@@ -41,7 +41,7 @@ class PodOnNode:
             _eviction_words(self.eviction),
             *_eviction_reason(self.eviction),
             *_scheduling_words(self.scheduling),
-            NOTHING if self.score is None else str(self.score.score),
+            NO_VALUE if self.score is None else str(self.score.score),
             "admits" if self.kubelet.admitted else f"refuses: {taint_words(self.kubelet.taint)}",
         )
 
@@ -92,12 +92,12 @@ def _eviction_words(verdict: EvictionVerdict) -> str:
 
 def _eviction_reason(verdict: EvictionVerdict) -> tuple[str, str]:
     if verdict.taint is None:
-        return "no NoExecute taint", NOTHING
+        return "no NoExecute taint", NO_VALUE
     tolerated = "nothing" if verdict.toleration is None else toleration_words(verdict.toleration)
     return taint_words(verdict.taint), tolerated
 
 
 def _scheduling_words(verdict: FilterVerdict) -> tuple[str, str]:
     if verdict.fits:
-        return "yes", NOTHING
+        return "yes", NO_VALUE
     return "no", f"{verdict.reason}: {taint_words(verdict.taint)}"

@@ -23,7 +23,7 @@ ComparisonOption = Annotated[
 ]
 """Declare it as `comparison_operators: ComparisonOption = False`."""
 
-MOST_NAMED = 10
+_MOST_NAMED = 10
 """Objects that the line on stderr names; the table and `-o json` have all."""
 
 
@@ -60,8 +60,10 @@ def end_with_problems(wrong: Sequence[ObjectErrors], output: OutputFormat) -> Ex
     if is_shown:
         say()
         _print_problems(wrong)
-    names = ", ".join(each.subject if is_shown else f"{each.subject} ({each.errors[0]})" for each in wrong[:MOST_NAMED])
-    more = f" and {len(wrong) - MOST_NAMED} more" if len(wrong) > MOST_NAMED else ""
+    names = ", ".join(
+        each.subject if is_shown else f"{each.subject} ({each.errors[0]})" for each in wrong[:_MOST_NAMED]
+    )
+    more = f" and {len(wrong) - _MOST_NAMED} more" if len(wrong) > _MOST_NAMED else ""
     warn(f"skipped, because the API server or kubectl would refuse it: {names}{more}")
     return ExitCode.FOUND_PROBLEM
 

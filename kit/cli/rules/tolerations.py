@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 import typer
 
 from evictstream.kit.cli.rules.assumed_defaults import (
-    DEFAULT_SECONDS,
+    ASSUMED_SECONDS,
     AssumedDefaults,
     NotReadyOption,
     UnreachableOption,
@@ -58,8 +58,8 @@ def tolerations(
             "--node", help="File with nodes: show which toleration is in use for which taint.", metavar="FILE"
         ),
     ] = None,
-    not_ready_seconds: NotReadyOption = DEFAULT_SECONDS,
-    unreachable_seconds: UnreachableOption = DEFAULT_SECONDS,
+    not_ready_seconds: NotReadyOption = ASSUMED_SECONDS,
+    unreachable_seconds: UnreachableOption = ASSUMED_SECONDS,
     comparison_operators: ComparisonOption = False,
     output: OutputOption = OutputFormat.TEXT,
 ) -> ExitCode:
@@ -164,7 +164,7 @@ def _report(
 
 
 def _show(report: _Report, *, has_nodes: bool) -> None:
-    from evictstream.kit.cli.rules.formatting import NOTHING, taint_words, toleration_words
+    from evictstream.kit.cli.rules.formatting import NO_VALUE, taint_words, toleration_words
 
     say(f"pod/{report.pod.name}")
     print_table(
@@ -174,7 +174,7 @@ def _show(report: _Report, *, has_nodes: bool) -> None:
                 str(position + 1),
                 toleration_words(entry.toleration),
                 _origin_words(entry),
-                *([_used(report, position) or NOTHING] if has_nodes else []),
+                *([_used(report, position) or NO_VALUE] if has_nodes else []),
             ]
             for position, entry in enumerate(report.traced)
         ),

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from evictstream.kit.cli.rules.assumed_defaults import (
-    DEFAULT_SECONDS,
+    ASSUMED_SECONDS,
     AssumedDefaults,
     NotReadyOption,
     UnreachableOption,
@@ -51,8 +51,8 @@ def verdict(
     node_selector: Annotated[
         str, typer.Option("--node-selector", help="Only on nodes with these labels.", metavar="SELECTOR")
     ] = "",
-    not_ready_seconds: NotReadyOption = DEFAULT_SECONDS,
-    unreachable_seconds: UnreachableOption = DEFAULT_SECONDS,
+    not_ready_seconds: NotReadyOption = ASSUMED_SECONDS,
+    unreachable_seconds: UnreachableOption = ASSUMED_SECONDS,
     comparison_operators: ComparisonOption = False,
     output: OutputOption = OutputFormat.TEXT,
 ) -> ExitCode:
@@ -145,13 +145,13 @@ def _read(
 
 
 def _rows(placement: Placement, evaluator: Evaluator) -> Iterator[tuple[str, ...]]:
-    from evictstream.kit.cli.rules.formatting import NOTHING
+    from evictstream.kit.cli.rules.formatting import NO_VALUE
     from evictstream.kit.cli.rules.selection import Unplaced
 
     for pod in placement.pods:
         places = placement.places(pod)
         if isinstance(places, Unplaced):
-            yield (pod.name, pod.node_name or NOTHING, "not judged", _WHY[places.name], *[NOTHING] * 5)
+            yield (pod.name, pod.node_name or NO_VALUE, "not judged", _WHY[places.name], *[NO_VALUE] * 5)
             continue
         for index in places:
             yield (pod.name, placement.nodes[index].name, *evaluator.outcome(pod, index).cells)

@@ -10,28 +10,28 @@ from evictstream.kit.rules.admission.origins import AddedBy, AdmittedToleration,
 from evictstream.models.kubernetes.taints import NO_EXECUTE, NO_SCHEDULE, NOT_READY, UNREACHABLE, UNSCHEDULABLE
 from evictstream.models.kubernetes.tolerations import EXISTS, Toleration, Tolerations
 
-MEMORY_PRESSURE: Final = "node.kubernetes.io/memory-pressure"
-DISK_PRESSURE: Final = "node.kubernetes.io/disk-pressure"
-PID_PRESSURE: Final = "node.kubernetes.io/pid-pressure"
-NETWORK_UNAVAILABLE: Final = "node.kubernetes.io/network-unavailable"
+MEMORY_PRESSURE_TAINT: Final = "node.kubernetes.io/memory-pressure"
+_DISK_PRESSURE: Final = "node.kubernetes.io/disk-pressure"
+_PID_PRESSURE: Final = "node.kubernetes.io/pid-pressure"
+_NETWORK_UNAVAILABLE: Final = "node.kubernetes.io/network-unavailable"
 
 DAEMON_TOLERATIONS: Final[Tolerations] = tuple(
     Toleration(key=key, operator=EXISTS, effect=effect)
     for key, effect in (
         (NOT_READY, NO_EXECUTE),
         (UNREACHABLE, NO_EXECUTE),
-        (DISK_PRESSURE, NO_SCHEDULE),
-        (MEMORY_PRESSURE, NO_SCHEDULE),
-        (PID_PRESSURE, NO_SCHEDULE),
+        (_DISK_PRESSURE, NO_SCHEDULE),
+        (MEMORY_PRESSURE_TAINT, NO_SCHEDULE),
+        (_PID_PRESSURE, NO_SCHEDULE),
         (UNSCHEDULABLE, NO_SCHEDULE),
     )
 )
 """The tolerations of every pod of a DaemonSet, in this order, all without seconds."""
 
-MEMORY_PRESSURE_TOLERATION: Final = Toleration(key=MEMORY_PRESSURE, operator=EXISTS, effect=NO_SCHEDULE)
+MEMORY_PRESSURE_TOLERATION: Final = Toleration(key=MEMORY_PRESSURE_TAINT, operator=EXISTS, effect=NO_SCHEDULE)
 """The one of these that PodTolerationRestriction gives to other pods too, unless they are best-effort."""
 
-HOST_NETWORK_TOLERATION: Final = Toleration(key=NETWORK_UNAVAILABLE, operator=EXISTS, effect=NO_SCHEDULE)
+HOST_NETWORK_TOLERATION: Final = Toleration(key=_NETWORK_UNAVAILABLE, operator=EXISTS, effect=NO_SCHEDULE)
 """One more for pods that use the network of their node."""
 
 

@@ -46,13 +46,13 @@ def unknown_fields(value: Mapping[object, object], kind: str, *, is_stored: bool
     return tuple(errors)
 
 
-Place = tuple["Place | None", str | int]
+_Place = tuple["_Place | None", str | int]
 """A field or an index, behind the place of what it is in. Most places are of no error, and are never written out."""
 
 
-def _unknown(value: Mapping[object, object], type_: str) -> Iterator[tuple[Place | None, str, str]]:
+def _unknown(value: Mapping[object, object], type_: str) -> Iterator[tuple[_Place | None, str, str]]:
     """Yield, of each unknown field, the place of its object, its name, and the type of the object."""
-    waiting: list[tuple[object, str, Place | None]] = [(value, type_, None)]
+    waiting: list[tuple[object, str, _Place | None]] = [(value, type_, None)]
     while waiting:
         node, type_, place = waiting.pop()
         if isinstance(node, dict):
@@ -67,7 +67,7 @@ def _unknown(value: Mapping[object, object], type_: str) -> Iterator[tuple[Place
             waiting += [(node[index], type_, (place, index)) for index in range(len(node) - 1, -1, -1)]
 
 
-def _path(place: Place) -> str:
+def _path(place: _Place) -> str:
     above, last = place
     if above is None:
         return str(last)

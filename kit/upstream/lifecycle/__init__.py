@@ -1,7 +1,7 @@
 """Kubernetes' node lifecycle controller: conditions and heartbeats in, taints and times out (semantics.md 7, 8)."""
 
 from evictstream.kit.upstream.lifecycle.changes import (
-    Change,
+    ClusterChange,
     ConditionsWritten,
     NodeReported,
     PodsMarkedNotReady,
@@ -10,8 +10,8 @@ from evictstream.kit.upstream.lifecycle.changes import (
 )
 from evictstream.kit.upstream.lifecycle.clock import LifecycleClock
 from evictstream.kit.upstream.lifecycle.condition_taints import (
+    CORDON_TAINT,
     OWNED_KEYS,
-    UNSCHEDULABLE,
     TaintDifference,
     condition_taints,
     taint_difference,
@@ -26,7 +26,7 @@ from evictstream.kit.upstream.lifecycle.health_taints import (
     health_step,
 )
 from evictstream.kit.upstream.lifecycle.limiter import Limiter, NoTokens, TokenBucket, limiter_after, new_limiter
-from evictstream.kit.upstream.lifecycle.nodes import Condition, PodKey, WatchedNode, WatchedPod, find_condition
+from evictstream.kit.upstream.lifecycle.nodes import Condition, PodAddress, WatchedNode, WatchedPod, find_condition
 from evictstream.kit.upstream.lifecycle.pace import INSTANT, ClientLimiter, RequestPace, plausible_paces
 from evictstream.kit.upstream.lifecycle.queue import Again, RateLimitedTimedQueue, TimedValue
 from evictstream.kit.upstream.lifecycle.settings import LifecycleSettings, SettingError
@@ -41,14 +41,14 @@ from evictstream.kit.upstream.lifecycle.zones import (
 )
 
 __all__ = [
+    "CORDON_TAINT",
     "INSTANT",
     "NOT_READY_TAINT",
     "OWNED_KEYS",
     "UNREACHABLE_TAINT",
-    "UNSCHEDULABLE",
     "Again",
-    "Change",
     "ClientLimiter",
+    "ClusterChange",
     "Condition",
     "ConditionsWritten",
     "DisruptionStep",
@@ -62,7 +62,7 @@ __all__ = [
     "NodeLifecycle",
     "NodeReported",
     "Passage",
-    "PodKey",
+    "PodAddress",
     "PodsMarkedNotReady",
     "RateLimitedTimedQueue",
     "RequestPace",

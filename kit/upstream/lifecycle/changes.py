@@ -3,7 +3,7 @@
 import dataclasses
 from typing import TypeAlias
 
-from evictstream.kit.upstream.lifecycle.nodes import Condition, PodKey
+from evictstream.kit.upstream.lifecycle.nodes import Condition, PodAddress
 from evictstream.kit.upstream.lifecycle.zones import ZoneState
 from evictstream.models.kubernetes.taints import Taint
 
@@ -52,7 +52,7 @@ class PodsMarkedNotReady:
 
     at_us: int
     node: str
-    pods: tuple[PodKey, ...]
+    pods: tuple[PodAddress, ...]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -89,4 +89,4 @@ class ZoneTurned:
     after: ZoneState
 
 
-Change: TypeAlias = TaintsChanged | ConditionsWritten | PodsMarkedNotReady | NodeReported | ZoneTurned
+ClusterChange: TypeAlias = TaintsChanged | ConditionsWritten | PodsMarkedNotReady | NodeReported | ZoneTurned

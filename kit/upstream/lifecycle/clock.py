@@ -3,9 +3,9 @@
 from collections.abc import Callable
 from typing import Generic, TypeVar
 
-from evictstream.kit.upstream.lifecycle.changes import Change
+from evictstream.kit.upstream.lifecycle.changes import ClusterChange
 from evictstream.kit.upstream.lifecycle.controller import NodeLifecycle
-from evictstream.kit.upstream.lifecycle.nodes import PodKey, WatchedNode, WatchedPod
+from evictstream.kit.upstream.lifecycle.nodes import PodAddress, WatchedNode, WatchedPod
 from evictstream.kit.upstream.lifecycle.pace import INSTANT, MAX_QUEUED_EVENTS, RequestPace
 from evictstream.kit.upstream.lifecycle.settings import NO_EXECUTE_PASS_PERIOD_US
 from evictstream.kit.upstream.lifecycle.steps import API_REQUEST, NOW, Pause, Steps
@@ -36,7 +36,7 @@ class LifecycleClock:
         self._tasks = TaskRunner(pace, lambda zone: lifecycle.queues[zone].is_locked, self._follow)
         self._next_round_us: int | None = None  # None during a round
         self._tainting = _WorkQueue(self._tasks, pace.node_workers, lifecycle.cluster.follow_conditions)
-        self._marking: _WorkQueue[PodKey] = _WorkQueue(
+        self._marking: _WorkQueue[PodAddress] = _WorkQueue(
             self._tasks, pace.pod_workers, lambda key, _: lifecycle.mark_arrived(key)
         )
         self._events = 0
@@ -44,7 +44,7 @@ class LifecycleClock:
         self._tasks.schedule(self._rounds(), started_at_us, FIRST)
         self._tasks.schedule(self._passes(), started_at_us + pace.pass_offset_us, LAST)
 
-    def advance(self, to_us: int) -> tuple[Change, ...]:
+    def advance(self, to_us: int) -> tuple[ClusterChange, ...]:
         """Let time pass up to and including an instant.
 
         Args:
@@ -57,7 +57,7 @@ class LifecycleClock:
             self._tasks.run_next()
         return self._lifecycle.cluster.drain_changes()
 
-    def put_node(self, node: WatchedNode, now_us: int) -> tuple[Change, ...]:
+    def put_node(self, node: WatchedNode, now_us: int) -> tuple[ClusterChange, ...]:
         """Store a new or changed node; the NoSchedule taints of its conditions follow when their requests are answered.
 
         Args:
@@ -68,7 +68,7 @@ class LifecycleClock:
         self._follow(now_us)
         return self._lifecycle.cluster.drain_changes()
 
-    def put_pod(self, pod: WatchedPod, now_us: int) -> tuple[Change, ...]:
+    def put_pod(self, pod: WatchedPod, now_us: int) -> tuple[ClusterChange, ...]:
         """Store a pod; if it has just arrived on a node known to be not ready, its mark follows.
 
         Args:

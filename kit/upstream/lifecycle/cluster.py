@@ -8,14 +8,14 @@ import dataclasses
 from collections.abc import Iterable
 
 from evictstream.kit.upstream.lifecycle.changes import (
-    Change,
+    ClusterChange,
     ConditionsWritten,
     NodeReported,
     PodsMarkedNotReady,
     TaintsChanged,
 )
 from evictstream.kit.upstream.lifecycle.condition_taints import condition_taints, taint_difference
-from evictstream.kit.upstream.lifecycle.nodes import FALSE, Condition, PodKey, WatchedNode, WatchedPod
+from evictstream.kit.upstream.lifecycle.nodes import FALSE, Condition, PodAddress, WatchedNode, WatchedPod
 from evictstream.kit.upstream.lifecycle.steps import API_REQUEST, Steps
 from evictstream.kit.upstream.lifecycle.taint_lists import has_taint, stamped, with_taint, without_taints
 from evictstream.models.kubernetes.taints import Taint
@@ -37,9 +37,9 @@ class WatchedCluster:
     def __init__(self) -> None:
         self.nodes: dict[str, WatchedNode] = {}
         self.leases: dict[str, int] = {}
-        self.pods: dict[PodKey, WatchedPod] = {}
-        self._keys_on: dict[str, dict[PodKey, None]] = {}  # pods of each node, in the order of arrival
-        self.changes: list[Change] = []
+        self.pods: dict[PodAddress, WatchedPod] = {}
+        self._keys_on: dict[str, dict[PodAddress, None]] = {}  # pods of each node, in the order of arrival
+        self.changes: list[ClusterChange] = []
         self.changed_nodes: dict[str, None] = {}
         self.events_to_send = 0
 
@@ -54,7 +54,7 @@ class WatchedCluster:
         self.pods[pod.key] = pod
         self._keys_on.setdefault(pod.node_name, {})[pod.key] = None
 
-    def delete_pod(self, key: PodKey) -> None:
+    def delete_pod(self, key: PodAddress) -> None:
         """Forget a pod, if it is known."""
         pod = self.pods.pop(key, None)
         if pod is not None:
@@ -139,7 +139,7 @@ class WatchedCluster:
             else:
                 self.changes.append(PodsMarkedNotReady(now_us, name, (pod.key,)))
 
-    def drain_changes(self) -> tuple[Change, ...]:
+    def drain_changes(self) -> tuple[ClusterChange, ...]:
         """Return the changes so far, and start a new list."""
         drained = tuple(self.changes)
         self.changes.clear()

@@ -22,7 +22,7 @@ from evictstream.kit.upstream.lifecycle.nodes import (
 from evictstream.kit.upstream.lifecycle.taint_lists import has_taint
 from evictstream.models.kubernetes.taints import NO_SCHEDULE, NOT_READY, UNREACHABLE, Taint
 
-UNSCHEDULABLE: Final = "node.kubernetes.io/unschedulable"
+CORDON_TAINT: Final = "node.kubernetes.io/unschedulable"
 
 _KEYS: Final = {
     (READY, FALSE): NOT_READY,
@@ -34,7 +34,7 @@ _KEYS: Final = {
 }
 """Type and status of a condition to the key of its taint; other conditions give none."""
 
-OWNED_KEYS: Final = frozenset({*_KEYS.values(), UNSCHEDULABLE})
+OWNED_KEYS: Final = frozenset({*_KEYS.values(), CORDON_TAINT})
 """Keys whose NoSchedule taints belong to the controller: it also removes those that another client added."""
 
 
@@ -60,7 +60,7 @@ def condition_taints(conditions: Iterable[Condition], *, is_unschedulable: bool)
     """
     keys = [key for condition in conditions if (key := _KEYS.get((condition.type, condition.status))) is not None]
     if is_unschedulable:
-        keys.append(UNSCHEDULABLE)
+        keys.append(CORDON_TAINT)
     return tuple(Taint(key, "", NO_SCHEDULE) for key in dict.fromkeys(keys))
 
 

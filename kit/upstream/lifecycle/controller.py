@@ -1,8 +1,8 @@
 """The node lifecycle controller as a model; the caller gives the time (semantics.md 7 and 8).
 
-Source: `pkg/controller/nodelifecycle/node_lifecycle_controller.go`. Methods with a result of `Change`s do their work in
-one instant and return what the controller would have written, in order. Those with a result of `Steps` describe the
-work and what it waits for: `LifecycleClock` runs them at upstream's times, at any pace.
+Source: `pkg/controller/nodelifecycle/node_lifecycle_controller.go`. Methods with a result of `ClusterChange`s do their
+work in one instant and return what the controller would have written, in order. Those with a result of `Steps` describe
+the work and what it waits for: `LifecycleClock` runs them at upstream's times, at any pace.
 
 Left out: writes that fail, but for conflicts over a silent node; caches that lag behind the API server; and the labels
 for architecture and operating system, which have nothing to do with taints.
@@ -12,11 +12,11 @@ import functools
 from collections.abc import Iterable
 from types import MappingProxyType
 
-from evictstream.kit.upstream.lifecycle.changes import Change, ZoneTurned
+from evictstream.kit.upstream.lifecycle.changes import ClusterChange, ZoneTurned
 from evictstream.kit.upstream.lifecycle.cluster import WatchedCluster
 from evictstream.kit.upstream.lifecycle.disruption import Passage, disruption_step
 from evictstream.kit.upstream.lifecycle.health_queues import HealthQueues
-from evictstream.kit.upstream.lifecycle.nodes import TRUE, PodKey, WatchedNode, WatchedPod
+from evictstream.kit.upstream.lifecycle.nodes import TRUE, PodAddress, WatchedNode, WatchedPod
 from evictstream.kit.upstream.lifecycle.pace import NODE_WRITE_TRIES
 from evictstream.kit.upstream.lifecycle.queue import RateLimitedTimedQueue
 from evictstream.kit.upstream.lifecycle.settings import LifecycleSettings
@@ -59,7 +59,7 @@ class NodeLifecycle:
         return MappingProxyType(self.cluster.nodes)
 
     @property
-    def pods(self) -> MappingProxyType[PodKey, WatchedPod]:
+    def pods(self) -> MappingProxyType[PodAddress, WatchedPod]:
         """All pods by address."""
         return MappingProxyType(self.cluster.pods)
 
@@ -80,7 +80,7 @@ class NodeLifecycle:
 
     # ------------------------------------------------------------------------------------------------------- what comes
 
-    def put_node(self, node: WatchedNode, now_us: int) -> tuple[Change, ...]:
+    def put_node(self, node: WatchedNode, now_us: int) -> tuple[ClusterChange, ...]:
         """Store a new or changed node; its taints and conditions replace those known so far."""
         self.cluster.put_node(node)
         return self._do(self._follow_changed_nodes(now_us), now_us)
@@ -95,7 +95,7 @@ class NodeLifecycle:
         """Store the lease of a node: a heartbeat if `renewed_at_us`, by the node's clock, is later than before."""
         self.cluster.leases[name] = renewed_at_us
 
-    def put_pod(self, pod: WatchedPod, now_us: int) -> tuple[Change, ...]:
+    def put_pod(self, pod: WatchedPod, now_us: int) -> tuple[ClusterChange, ...]:
         """Store a pod. On a node known to be not ready, the pod becomes not ready at once (`processPod`)."""
         return self._do(self.mark_arrived(pod.key), now_us) if self.store_pod(pod) else ()
 
@@ -105,7 +105,7 @@ class NodeLifecycle:
         self.cluster.put_pod(pod)
         return before is None or before.node_name != pod.node_name
 
-    def delete_pod(self, key: PodKey) -> None:
+    def delete_pod(self, key: PodAddress) -> None:
         """Forget a pod."""
         self.cluster.delete_pod(key)
 
@@ -120,11 +120,11 @@ class NodeLifecycle:
 
     # ----------------------------------------------------------------------------------------------------- what is done
 
-    def monitor(self, now_us: int) -> tuple[Change, ...]:
+    def monitor(self, now_us: int) -> tuple[ClusterChange, ...]:
         """Run one round over all nodes, in one instant."""
         return self._do(self.round(now_us), now_us)
 
-    def no_execute_pass(self, now_us: int) -> tuple[Change, ...]:
+    def no_execute_pass(self, now_us: int) -> tuple[ClusterChange, ...]:
         """Handle the queues of all zones as far as their limiters allow, in one instant."""
         return self._do(self.work_off_queues(now_us), now_us)
 
@@ -145,7 +145,7 @@ class NodeLifecycle:
         """Describe one pass over the queues of all zones; its result is the time at which it ends."""
         return self._queues.work_off(now_us)
 
-    def mark_arrived(self, key: PodKey) -> Steps[None]:
+    def mark_arrived(self, key: PodAddress) -> Steps[None]:
         """Describe what happens to a pod that has arrived on a node (`processPod`)."""
         pod = self.cluster.pods.get(key)
         if pod is not None and pod.node_name in self.cluster.nodes:
@@ -154,7 +154,7 @@ class NodeLifecycle:
             if ready is not None and ready.status != TRUE:
                 yield from self.cluster.mark_pods_not_ready(pod.node_name, (pod,))
 
-    def _do(self, steps: Steps[object], now_us: int) -> tuple[Change, ...]:
+    def _do(self, steps: Steps[object], now_us: int) -> tuple[ClusterChange, ...]:
         """Do a piece of work in one instant; wherever it waits, the NoSchedule taints of changed nodes follow."""
         at_once(steps, now_us, lambda: at_once(self._follow_changed_nodes(now_us), now_us))
         return self.cluster.drain_changes()

@@ -62,7 +62,7 @@ class WatchedNode:
     taints: tuple[Taint, ...] = ()
 
 
-PodKey: TypeAlias = tuple[str, str]
+PodAddress: TypeAlias = tuple[str, str]
 """Namespace and name of a pod."""
 
 
@@ -83,7 +83,7 @@ class WatchedPod:
     ready: str | None = TRUE
 
     @property
-    def key(self) -> PodKey:
+    def key(self) -> PodAddress:
         """Its address within the cluster."""
         return self.namespace, self.name
 

@@ -49,8 +49,8 @@ class NodesChecked:
     checks: "tuple[Callable[[int], Steps[None]], ...]"
 
 
-Wait: TypeAlias = ApiRequest | Pause | QueueUnlocked | NodesChecked
-Steps: TypeAlias = Generator[Wait, int, _Result]
+TaskWait: TypeAlias = ApiRequest | Pause | QueueUnlocked | NodesChecked
+Steps: TypeAlias = Generator[TaskWait, int, _Result]
 
 API_REQUEST: Final = ApiRequest()
 NOW: Final = Pause(0)

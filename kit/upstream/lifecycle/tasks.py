@@ -14,7 +14,7 @@ from evictstream.kit.upstream.lifecycle.steps import (
     Pause,
     QueueUnlocked,
     Steps,
-    Wait,
+    TaskWait,
 )
 
 FIRST: Final = 0
@@ -94,7 +94,7 @@ class TaskRunner:
         if ready_us is not None:
             self._wait_until(ready_us, task)
 
-    def _ready_us(self, wait: Wait, task: _Task, now_us: int) -> int | None:
+    def _ready_us(self, wait: TaskWait, task: _Task, now_us: int) -> int | None:
         """Return when a wait is over; None if other tasks end it."""
         match wait:
             case ApiRequest():

@@ -6,7 +6,15 @@ Changes of nodes and pods with their instants go in; timers, deletions with thei
 from evictstream.kit.upstream.taint_eviction.controller import TaintEvictionController
 from evictstream.kit.upstream.taint_eviction.distribution import WORKERS, PodKey, WaitingKeys, fnv1a_32, worker_of
 from evictstream.kit.upstream.taint_eviction.evicting import ATTEMPTS, PAUSE_US, ApiRefusal, ApiServer
-from evictstream.kit.upstream.taint_eviction.feed import Change, NodeGone, NodeSeen, PodGone, PodSeen, apply, replay
+from evictstream.kit.upstream.taint_eviction.feed import (
+    ControllerInput,
+    NodeGone,
+    NodeSeen,
+    PodGone,
+    PodSeen,
+    apply,
+    run_controller,
+)
 from evictstream.kit.upstream.taint_eviction.metrics import (
     BUCKETS,
     COUNTER_NAME,
@@ -23,9 +31,9 @@ from evictstream.kit.upstream.taint_eviction.outcomes import (
     EVENT_TYPE,
     AdditionSkipped,
     AttemptFailed,
+    ControllerOutcome,
     EventEmitted,
     EvictionForgotten,
-    Outcome,
     PodDeleted,
     Request,
     TimerCancelled,
@@ -54,13 +62,13 @@ __all__ = [
     "ApiServer",
     "AttemptFailed",
     "Cancelled",
-    "Change",
+    "ControllerInput",
+    "ControllerOutcome",
     "DeletionMetrics",
     "EventEmitted",
     "EvictionForgotten",
     "NodeGone",
     "NodeSeen",
-    "Outcome",
     "PodDeleted",
     "PodGone",
     "PodKey",
@@ -75,7 +83,7 @@ __all__ = [
     "WaitingKeys",
     "apply",
     "fnv1a_32",
-    "replay",
+    "run_controller",
     "stay_us",
     "upstream_latency",
     "worker_of",

@@ -17,7 +17,7 @@ from evictstream.kit.upstream.taint_eviction.metrics import DeletionMetrics
 from evictstream.kit.upstream.taint_eviction.outcomes import (
     AdditionSkipped,
     AttemptFailed,
-    Outcome,
+    ControllerOutcome,
     TimerCancelled,
     TimerKept,
     TimerSet,
@@ -54,7 +54,7 @@ class TaintEvictionController:
         self._keys = WaitingKeys()
         self._tainted: dict[str, tuple[Taint, ...]] = {}
         self._timers = TimerQueue()
-        self._outcomes: list[Outcome] = []
+        self._outcomes: list[ControllerOutcome] = []
         self._now_us: int | None = None
 
     # ------------------------------------------------------------------- what can be looked at
@@ -108,7 +108,7 @@ class TaintEvictionController:
 
     # ------------------------------------------------------------------- how time passes
 
-    def work(self, at_us: int) -> list[Outcome]:
+    def work(self, at_us: int) -> list[ControllerOutcome]:
         """Let time pass up to an instant, then handle every key that waits.
 
         Returns:
@@ -125,7 +125,7 @@ class TaintEvictionController:
                 self._handle_node(key, at_us)
         return outcomes + self._collect(at_us)
 
-    def advance(self, to_us: int) -> list[Outcome]:
+    def advance(self, to_us: int) -> list[ControllerOutcome]:
         """Let time pass up to and including an instant: timers fire, and attempts run.
 
         Raises:
@@ -141,7 +141,7 @@ class TaintEvictionController:
         instants = [at_us for at_us in (self._timers.next_ring_us(), self._evictor.next_us()) if at_us is not None]
         return min(instants, default=None)
 
-    def restart(self, at_us: int) -> list[Outcome]:
+    def restart(self, at_us: int) -> list[ControllerOutcome]:
         """Restart the controller, or let another replica take over: timers and running evictions are lost.
 
         All nodes and pods then arrive as added, and every window restarts (semantics.md 6.7, 6.12).
@@ -160,7 +160,7 @@ class TaintEvictionController:
             self._keys.put_pod(PodKey(address_of(pod), pod.node_name))
         return outcomes + self.work(at_us)
 
-    def _collect(self, to_us: int) -> list[Outcome]:
+    def _collect(self, to_us: int) -> list[ControllerOutcome]:
         """Fire timers and run attempts up to an instant; returns all outcomes."""
         while True:
             ring_us, step_us = self._timers.next_ring_us(), self._evictor.next_us()

@@ -11,7 +11,7 @@ import msgspec
 
 from evictstream.kit.upstream.taint_eviction.cache import address_of
 from evictstream.kit.upstream.taint_eviction.controller import TaintEvictionController
-from evictstream.kit.upstream.taint_eviction.outcomes import Outcome
+from evictstream.kit.upstream.taint_eviction.outcomes import ControllerOutcome
 from evictstream.models.kubernetes.objects import Node, Pod
 
 
@@ -43,10 +43,10 @@ class PodGone(msgspec.Struct, frozen=True, gc=False):
     pod: Pod
 
 
-Change: TypeAlias = NodeSeen | NodeGone | PodSeen | PodGone
+ControllerInput: TypeAlias = NodeSeen | NodeGone | PodSeen | PodGone
 
 
-def apply(controller: TaintEvictionController, change: Change) -> list[Outcome]:
+def apply(controller: TaintEvictionController, change: ControllerInput) -> list[ControllerOutcome]:
     """Let time pass up to a change, including timers of that instant, then apply and handle the change.
 
     Raises:
@@ -65,7 +65,9 @@ def apply(controller: TaintEvictionController, change: Change) -> list[Outcome]:
     return outcomes + controller.work(change.at_us)
 
 
-def replay(controller: TaintEvictionController, changes: Iterable[Change], until_us: int) -> list[Outcome]:
+def run_controller(
+    controller: TaintEvictionController, changes: Iterable[ControllerInput], until_us: int
+) -> list[ControllerOutcome]:
     """Apply changes in order of time, then let time pass until an instant; returns all outcomes.
 
     Raises:

@@ -121,7 +121,7 @@ class EvictionForgotten(msgspec.Struct, frozen=True, gc=False):
     address: str
 
 
-Outcome: TypeAlias = (
+ControllerOutcome: TypeAlias = (
     TimerSet
     | TimerKept
     | TimerCancelled

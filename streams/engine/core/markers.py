@@ -40,7 +40,7 @@ NEWEST_WITHIN = 50
 
 # The coordinator writes a marker some milliseconds after it has answered.
 LOOKS = 50
-LOOK_SECONDS = 0.1
+_LOOK_SECONDS = 0.1
 
 
 def newest_row(records: Iterable[LogRecord]) -> int:
@@ -140,5 +140,5 @@ class Markers:
         for _ in range(LOOKS):
             if (await self._stable.ends([place]))[place] >= end:
                 return True
-            await asyncio.sleep(LOOK_SECONDS)
+            await asyncio.sleep(_LOOK_SECONDS)
         return False

@@ -18,15 +18,15 @@ from mode import Service
 from evictstream.streams.engine.faust.host import host_of
 from evictstream.streams.errors import AssignmentBrokenError, PartitionLostError, TakeoverFailedError
 
-LOG = logging.getLogger("faust.engine")  # for Faust's messages through these classes, at the level of its own loggers
+_LOG = logging.getLogger("faust.engine")  # for Faust's messages through these classes, at the level of its own loggers
 
-RETRY_PAUSE_SECONDS = 1.0
+_RETRY_PAUSE_SECONDS = 1.0
 
 
 class TakeoverRecovery(Recovery):
     """Runs one takeover after each rebalance and resumes the streams when it is done."""
 
-    logger = LOG
+    logger = _LOG
 
     _assigned: frozenset[TP] = frozenset()
 
@@ -75,7 +75,7 @@ class TakeoverRecovery(Recovery):
                     await self.app.crash(failure)
                     break
                 self.log.warning("takeover failed, retrying: %s", error)
-                await self.sleep(RETRY_PAUSE_SECONDS)
+                await self.sleep(_RETRY_PAUSE_SECONDS)
                 self.signal_recovery_start.set()
             except Exception as error:  # noqa: BLE001 - a worker without its state must not go on
                 await self.app.crash(error)
@@ -112,7 +112,7 @@ class TakeoverRecovery(Recovery):
 class EngineTableManager(TableManager):
     """Registers tables with Faust without subscribing their changelogs."""
 
-    logger = LOG
+    logger = _LOG
 
     @property
     def recovery(self) -> TakeoverRecovery:

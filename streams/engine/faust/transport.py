@@ -32,12 +32,12 @@ if TYPE_CHECKING:
     from evictstream.streams.engine.core.batches import Batch
     from evictstream.streams.engine.core.ports import Place
 
-LOG = logging.getLogger(
+_LOG = logging.getLogger(
     "faust.engine"
 )  # for what Faust logs through these classes: its level is that of Faust's own loggers
 
 # How long an idle poll waits; a position without records, and a new partition to poll, are seen that late.
-POLL_SECONDS = 0.2
+_POLL_SECONDS = 0.2
 COMMIT_TIMEOUT_SECONDS = 5.0
 END_OFFSETS_TIMEOUT_SECONDS = 5.0
 
@@ -45,7 +45,7 @@ END_OFFSETS_TIMEOUT_SECONDS = 5.0
 class EngineConsumerThread(driver.AIOKafkaConsumerThread):
     """The thread of aiokafka's group member: it joins, sends heartbeats and fetches beside the worker's event loop."""
 
-    logger = LOG
+    logger = _LOG
 
     def __post_init__(self) -> None:
         """Set what `__init__` would set; Faust calls this at its end."""
@@ -174,7 +174,7 @@ class EngineConsumerThread(driver.AIOKafkaConsumerThread):
 class EngineConsumer(driver.Consumer):
     """Delivers whole batches and commits what transactions made durable."""
 
-    logger = LOG
+    logger = _LOG
 
     _thread: EngineConsumerThread
 
@@ -209,11 +209,11 @@ class EngineConsumer(driver.Consumer):
             await self.wait(self.can_resume_flow)  # type: ignore[arg-type]  # asyncio's Event works
         active = self._get_active_partitions()
         if active:
-            fetched = await self._getmany(active_partitions=active, timeout=POLL_SECONDS)
+            fetched = await self._getmany(active_partitions=active, timeout=_POLL_SECONDS)
             return cast("dict[TP, Batch]", fetched or {})
         confirmed_at = await self._thread.check_membership()
         host_of(self.app).partitions.waits.confirmed_in_reserve(time.monotonic(), confirmed_at)
-        await self.sleep(POLL_SECONDS)
+        await self.sleep(_POLL_SECONDS)
         return {}
 
     async def _drain_messages(self, fetcher: Any) -> None:
@@ -252,7 +252,7 @@ class EngineConsumer(driver.Consumer):
 class EngineProducer(driver.Producer):
     """The producer that Faust requires. It never connects, because only partition writers write."""
 
-    logger = LOG
+    logger = _LOG
 
     async def on_start(self) -> None:
         """Do not connect."""

@@ -32,8 +32,8 @@ from evictstream.streams.engine.kafka.frames import FrameProtocol
 from evictstream.streams.engine.kafka.transaction_requests import TransactionalProduce
 from evictstream.streams.kafka_reach import REACH
 
-CONNECT_SECONDS = 5.0  # with TLS and SASL some six round trips; others wait for it
-ANSWER_SECONDS = 6.0  # less than a session: a member has to find the group's new coordinator within one
+_CONNECT_SECONDS = 5.0  # with TLS and SASL some six round trips; others wait for it
+_ANSWER_SECONDS = 6.0  # less than a session: a member has to find the group's new coordinator within one
 BULK_SECONDS = 15.0  # for megabytes: a fetch of 8 MiB at 5 Mbit/s. A leader is replaced after nine seconds of silence
 
 # Brokers may want a client to authenticate again after some time (`connections.max.reauth.ms`, an hour is usual), which
@@ -43,7 +43,7 @@ RENEW_SECONDS = 300.0
 BULK = (FetchRequest, ProduceRequest)
 BULK_BYTES = 100_000  # a transaction with fewer is small, and soon asked for again
 # The coordinator answers a JoinGroup when all members have come. An old EndTxn without an answer loses the partition.
-PATIENT = (JoinGroupRequest, SyncGroupRequest, EndTxnRequest)
+_PATIENT = (JoinGroupRequest, SyncGroupRequest, EndTxnRequest)
 
 
 class BrokerConnection(AIOKafkaConnection):  # type: ignore[misc]  # aiokafka has no types
@@ -71,7 +71,7 @@ class BrokerConnection(AIOKafkaConnection):  # type: ignore[misc]  # aiokafka ha
             raise kafka_errors.KafkaConnectionError(message)
         tried_at = time.monotonic()
         try:
-            async with asyncio.timeout(CONNECT_SECONDS):
+            async with asyncio.timeout(_CONNECT_SECONDS):
                 made = await super().connect()
         except (OSError, TimeoutError, kafka_errors.KafkaError) as error:
             silence = OSError | kafka_errors.KafkaConnectionError | kafka_errors.RequestTimedOutError
@@ -106,14 +106,14 @@ class BrokerConnection(AIOKafkaConnection):  # type: ignore[misc]  # aiokafka ha
 
     def send(self, request: object, expect_response: bool = True) -> Any:  # noqa: FBT001, FBT002 - as aiokafka has it
         """Send a request; the time-out of its answer begins with this call."""
-        if isinstance(request, PATIENT):
+        if isinstance(request, _PATIENT):
             self._request_timeout = self._longest_seconds
         else:
             REACH.asked()
             is_bulk = isinstance(request, BULK)
             if isinstance(request, TransactionalProduce):
                 is_bulk = request.size_bytes > BULK_BYTES
-            usual_seconds = BULK_SECONDS if is_bulk else ANSWER_SECONDS
+            usual_seconds = BULK_SECONDS if is_bulk else _ANSWER_SECONDS
             self._request_timeout = min(usual_seconds, self._longest_seconds)
         return self._answered(super().send(request, expect_response))
 

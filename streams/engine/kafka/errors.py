@@ -10,7 +10,7 @@ from aiokafka import errors as kafka_errors
 from evictstream.streams.engine.core.ports import KafkaClientError
 
 # Refused for good: repeating the same bytes cannot help, an operator has to act.
-REFUSED = (
+AUTHORIZATION_ERRORS = (
     kafka_errors.TopicAuthorizationFailedError,
     kafka_errors.ClusterAuthorizationFailedError,
     kafka_errors.TransactionalIdAuthorizationFailed,

@@ -42,12 +42,12 @@ CHECKED_FROM: Final = 21
 """The checksum begins behind itself."""
 
 MAGIC_AT: Final = 16
-MAGIC: Final = 2
+_MAGIC: Final = 2
 
 UNUSUAL: Final = 0b1_0111
 """Attributes of a batch that is compressed, or of a transaction."""
 
-SHARE_OF_A_POLL: Final = 4
+_SHARE_OF_A_POLL: Final = 4
 """A poll opens no further compressed batch once it has expanded this part of what one may have: a dozen polls wait in
 the agents' queues, and those of different partitions must not add up to the memory of a worker."""
 
@@ -115,8 +115,8 @@ class FetchedBatches:
         begin = self._at
         self._at += BATCH_OVERHEAD + _batch_length(self._records, begin + LENGTH_AT)[0]
         self.newest = self._records[begin : self._at]
-        if self.newest[MAGIC_AT] != MAGIC:
-            raise _DamagedBatchError(f"a record batch has format {self.newest[MAGIC_AT]}, not {MAGIC}")
+        if self.newest[MAGIC_AT] != _MAGIC:
+            raise _DamagedBatchError(f"a record batch has format {self.newest[MAGIC_AT]}, not {_MAGIC}")
         return DefaultRecordBatch(self.newest)
 
     def is_intact(self, batch: DefaultRecordBatch) -> bool:
@@ -147,7 +147,7 @@ class BatchReading:
 
     def __init__(self, limit_bytes: int, *, refuses_transactions: bool = False) -> None:
         self.limit_bytes = limit_bytes
-        self.poll_bytes = limit_bytes // SHARE_OF_A_POLL
+        self.poll_bytes = limit_bytes // _SHARE_OF_A_POLL
         self.refuses_transactions = refuses_transactions
         self.expanded_bytes = 0
 

@@ -31,12 +31,12 @@ P = TypeVar("P", bound="Place")
 # How long a fetch may wait. A partition sought meanwhile is read only by the next one, so this delays takeovers too.
 FETCH_MAX_WAIT_MS = 100
 # How many full partition fetches one answer may hold: 8 MiB are 20 ms of work, and Python hardly returns used memory.
-FETCHES_IN_ANSWER = 2
+_FETCHES_IN_ANSWER = 2
 # aiokafka leaves the group if no fetch is requested for five minutes, and rejoins only at the next request. A worker
 # without partitions, or in a long takeover, requests none. So the limit is off; the watchdog watches both cases.
 POLL_INTERVAL_MS = 2**31 - 1
 # Longer than a rebalance takes: the coordinator answers a JoinGroup only when all members have come.
-REQUEST_SECONDS = 40.0
+_REQUEST_SECONDS = 40.0
 
 # What a broker answers when another member has joined with the same `group.instance.id`; aiokafka does not know it.
 FENCED_INSTANCE_ID = 82
@@ -241,12 +241,12 @@ def group_member(config: EngineConfig, permit: Permit, assignor: Any) -> GroupMe
         largest_batch_bytes=config.largest_batch_bytes,
         max_poll_records=config.max_poll_records,
         max_partition_fetch_bytes=config.max_fetch_bytes,
-        fetch_max_bytes=FETCHES_IN_ANSWER * config.max_fetch_bytes,
+        fetch_max_bytes=_FETCHES_IN_ANSWER * config.max_fetch_bytes,
         fetch_max_wait_ms=FETCH_MAX_WAIT_MS,
         session_timeout_ms=int(config.session_timeout_seconds * 1000),
         heartbeat_interval_ms=int(config.heartbeat_seconds * 1000),
         rebalance_timeout_ms=int(config.rebalance_timeout_seconds * 1000),
         max_poll_interval_ms=POLL_INTERVAL_MS,
-        request_timeout_ms=int(max(config.session_timeout_seconds * 4, REQUEST_SECONDS) * 1000),
+        request_timeout_ms=int(max(config.session_timeout_seconds * 4, _REQUEST_SECONDS) * 1000),
         **config.security,
     )

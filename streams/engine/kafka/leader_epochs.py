@@ -37,7 +37,7 @@ REFUSED_EPOCHS: Final = (74, 75)
 OLDER_ANSWERS: Final = 5
 """So many answers in a row with an older epoch count as a topic that was made anew. Each comes from some broker."""
 
-Epochs = Mapping[TopicPartition, int]
+_Epochs = Mapping[TopicPartition, int]
 
 
 class EpochsLast:
@@ -75,7 +75,7 @@ class EpochMetadataRequest(MetadataRequest):  # type: ignore[misc]  # aiokafka h
 class EpochOffsetRequest(OffsetRequest):  # type: ignore[misc]
     """Asks for offsets with the epochs of the leaders; those of aiokafka's version 4 have 8 bytes instead of 4."""
 
-    def __init__(self, request: OffsetRequest, epochs: Epochs) -> None:
+    def __init__(self, request: OffsetRequest, epochs: _Epochs) -> None:
         super().__init__(request._replica_id, request._isolation_level, request._topics)  # noqa: SLF001 - aiokafka's
         self._epochs = epochs
 
@@ -92,7 +92,7 @@ class EpochOffsetRequest(OffsetRequest):  # type: ignore[misc]
 class EpochFetchRequest(FetchRequest):  # type: ignore[misc]
     """Fetches with the epochs of the leaders."""
 
-    def __init__(self, request: FetchRequest, epochs: Epochs) -> None:
+    def __init__(self, request: FetchRequest, epochs: _Epochs) -> None:
         self.__dict__.update(request.__dict__)
         self._epochs = epochs
 
@@ -155,7 +155,7 @@ def use_leader_epochs() -> None:
     aiokafka_consumer.AIOKafkaClient = EpochClient
 
 
-def _epoch(epochs: Epochs, topic: str, number: int) -> int:
+def _epoch(epochs: _Epochs, topic: str, number: int) -> int:
     return epochs.get(TopicPartition(topic, number), UNKNOWN_EPOCH)
 
 

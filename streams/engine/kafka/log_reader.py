@@ -30,10 +30,10 @@ if TYPE_CHECKING:
     from evictstream.streams.engine.core.config import EngineConfig
     from evictstream.streams.engine.core.ports import Clock, Isolation, Place
 
-POLL_MS = 200
+_POLL_MS = 200
 MAX_RECORDS = 5_000  # rows fetched at once: about 10 ms
 ROWS_IN_SLICE = 16  # a row may be half a millisecond of work
-SLICE_SECONDS = (
+_SLICE_SECONDS = (
     0.002  # longest time without letting other tasks run: the worker goes on with the partitions that it has
 )
 
@@ -65,7 +65,7 @@ class KafkaLogReader:
             auto_offset_reset="earliest",
             max_partition_fetch_bytes=config.max_fetch_bytes,
             largest_batch_bytes=config.largest_batch_bytes,
-            fetch_max_wait_ms=POLL_MS,
+            fetch_max_wait_ms=_POLL_MS,
             **config.security,
         )
 
@@ -109,7 +109,7 @@ class KafkaLogReader:
             self._consumer.assign([partition])
             self._consumer.seek(partition, start)
             while await self._consumer.position(partition) < end:
-                fetched = await self._consumer.getmany(partition, timeout_ms=POLL_MS, max_records=MAX_RECORDS)
+                fetched = await self._consumer.getmany(partition, timeout_ms=_POLL_MS, max_records=MAX_RECORDS)
                 records += (record for record in fetched.get(partition, ()) if record.offset < end)
         return records
 
@@ -132,7 +132,7 @@ class KafkaLogReader:
         counts = {partition.partition: 0 for partition in partitions}
         unread = {p for p in partitions if await self._consumer.position(p) < ends[p]}
         while unread:
-            fetched = await self._consumer.getmany(*unread, timeout_ms=POLL_MS, max_records=MAX_RECORDS)
+            fetched = await self._consumer.getmany(*unread, timeout_ms=_POLL_MS, max_records=MAX_RECORDS)
             yielded_at = self._monotonic()
             if fetched:
                 self._on_progress()
@@ -149,7 +149,7 @@ class KafkaLogReader:
                                 reason=record.detail if isinstance(record, UnusableRecord) else "a row has no key",
                             )
                         sink(key, record.value)
-                    if self._monotonic() - yielded_at > SLICE_SECONDS:
+                    if self._monotonic() - yielded_at > _SLICE_SECONDS:
                         await asyncio.sleep(0)
                         yielded_at = self._monotonic()
                 counts[partition.partition] += len(records)

@@ -27,7 +27,7 @@ from evictstream.streams.engine.core.engine_rows import (
 from evictstream.streams.engine.core.permit import Permit
 from evictstream.streams.engine.core.ports import Committed, KafkaClientError
 from evictstream.streams.engine.core.waits import Wait
-from evictstream.streams.engine.kafka.errors import REFUSED
+from evictstream.streams.engine.kafka.errors import AUTHORIZATION_ERRORS
 from evictstream.streams.engine.kafka.log_reader import KafkaLogReader
 from evictstream.streams.engine.kafka.transaction_v2 import NO_OFFSET, Appended
 from evictstream.streams.engine.kafka.transactional_producer import TransactionalProducer
@@ -37,15 +37,15 @@ if TYPE_CHECKING:
     from evictstream.streams.engine.core.config import EngineConfig
     from evictstream.streams.engine.core.outbox import Headers, Message, Outbox
     from evictstream.streams.engine.core.ports import Clock, LogReader
-    from evictstream.streams.engine.kafka.transaction_v2 import Entry, TransactionsV2
+    from evictstream.streams.engine.kafka.transaction_v2 import BatchEntry, TransactionsV2
 
-T = TypeVar("T")
+_T = TypeVar("_T")
 
 NO_HEADERS: Headers = []
 
 # The coordinator answers a commit before its markers are written. It refuses a transaction that begins within that
 # time, and aiokafka tries again 20 ms later. This wait makes 6.5 ms of 25 ms per transaction.
-SETTLE_SECONDS = 0.003
+_SETTLE_SECONDS = 0.003
 
 # Some NAT gateways and load balancers silently drop a connection that is idle for four minutes, and a transaction would
 # wait for an answer that cannot come. The connection to the leader of commands may be idle for days.
@@ -116,7 +116,7 @@ class PartitionProducer:
         """
         try:
             await self._producer.start()
-        except REFUSED as error:
+        except AUTHORIZATION_ERRORS as error:
             raise self._refused(error) from error
         except (kafka_errors.KafkaError, OSError, AssertionError) as error:
             # A broker that has just come back may name no broker at all, which aiokafka takes for its own mistake.
@@ -154,11 +154,11 @@ class PartitionProducer:
             marking.cancel()
             raise
 
-    async def _in_time(self, transaction: Awaitable[T]) -> T:
+    async def _in_time(self, transaction: Awaitable[_T]) -> _T:
         try:
             async with asyncio.timeout(self._config.transaction_timeout_seconds):
                 return await transaction
-        except REFUSED as error:
+        except AUTHORIZATION_ERRORS as error:
             raise self._refused(error) from error
         except (kafka_errors.KafkaError, KafkaClientError, OSError, TimeoutError, AssertionError) as error:
             # aiokafka guards its transaction states with assertions: a lost transaction can show as one.
@@ -182,7 +182,7 @@ class PartitionProducer:
             await self._producer.commit_transaction()
         elif await v2.end(commit=True):
             await self._find_markers(contents)
-        self._settled_at = self._monotonic() + SETTLE_SECONDS
+        self._settled_at = self._monotonic() + _SETTLE_SECONDS
         return int(first.timestamp)
 
     async def _find_markers(self, topics: Iterable[str]) -> None:
@@ -204,17 +204,17 @@ class PartitionProducer:
         reason = f"committed, but without a marker in {', '.join(missing)}"
         raise PartitionLostError(partition=self.partition, reason=reason)
 
-    def _contents(self, outbox: Outbox, extra_rows: dict[bytes, bytes]) -> dict[str, Iterable[Entry]]:
+    def _contents(self, outbox: Outbox, extra_rows: dict[bytes, bytes]) -> dict[str, Iterable[BatchEntry]]:
         """Return rows and messages by topic, rows first, with the number of this transaction."""
         last = {**extra_rows, TRANSACTION_KEY: encode_number(self._number + 1)}
         rows = ((key, value, NO_HEADERS) for part in (outbox.rows, last) for key, value in part.items())
-        contents: dict[str, Iterable[Entry]] = {self._config.changelog: rows}
+        contents: dict[str, Iterable[BatchEntry]] = {self._config.changelog: rows}
         whose = (TRANSACTION_HEADER, encode_header(self._config.transactional_id(self.partition), self._number + 1))
         for topic, messages in outbox.messages.items():
             contents[topic] = _numbered(messages, whose)
         return contents
 
-    async def _append(self, contents: Mapping[str, Iterable[Entry]]) -> list[Appended]:
+    async def _append(self, contents: Mapping[str, Iterable[BatchEntry]]) -> list[Appended]:
         """Append to the transaction that has begun, without KIP-890."""
         futures: list[asyncio.Future[object]] = []
         broken: Exception | None = None
@@ -237,7 +237,7 @@ class PartitionProducer:
             raise PartitionLostError(partition=self.partition, reason=repr(broken)) from broken
         return [Appended(_number(result, "offset"), _number(result, "timestamp")) for result in results]
 
-    async def _send(self, topic: str, entries: Iterable[Entry], futures: list[asyncio.Future[object]]) -> None:
+    async def _send(self, topic: str, entries: Iterable[BatchEntry], futures: list[asyncio.Future[object]]) -> None:
         """Pack entries into record batches; one future for each batch, none for each record."""
         batch = self._producer.create_batch()
         for key, value, headers in entries:
@@ -258,7 +258,7 @@ class PartitionProducer:
         return ProduceRefusedError(partition=self.partition, reason=repr(error))
 
 
-def _numbered(messages: Iterable[Message], whose: tuple[str, bytes]) -> Iterator[Entry]:
+def _numbered(messages: Iterable[Message], whose: tuple[str, bytes]) -> Iterator[BatchEntry]:
     """Add a header to each message. Those of one kind share a list of headers, and so the list with one more."""
     longer: dict[int, Headers] = {}
     for key, value, headers in messages:

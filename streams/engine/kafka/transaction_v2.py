@@ -28,9 +28,9 @@ if TYPE_CHECKING:
 
     from evictstream.streams.engine.core.outbox import Headers
 
-T = TypeVar("T")
+_T = TypeVar("_T")
 
-Entry = tuple[bytes, bytes | None, "Headers"]
+BatchEntry = tuple[bytes, bytes | None, "Headers"]
 """Key, value and headers of a record."""
 
 AGAIN_SECONDS: Final = 0.1
@@ -39,7 +39,7 @@ AGAIN_SECONDS: Final = 0.1
 MARKERS_SECONDS: Final = 0.005
 """Before it is repeated because markers of the last transaction are still being written. The broker has waited too."""
 
-MAGIC: Final = 2
+_MAGIC: Final = 2
 SEQUENCE_NUMBERS: Final = 2**31
 
 PRODUCER_FENCED: Final = 90
@@ -87,7 +87,7 @@ class TransactionsV2:
         self._batch_bytes = batch_bytes
         self._sequences: dict[str, int] = {}
 
-    async def append(self, partition: int, contents: Mapping[str, Iterable[Entry]]) -> list[Appended]:
+    async def append(self, partition: int, contents: Mapping[str, Iterable[BatchEntry]]) -> list[Appended]:
         """Append entries, by topic, to this partition number; returns what is known of each batch, in their order."""
         packings = {topic: packed(entries, self._batch_bytes) for topic, entries in contents.items()}
         appended: list[Appended] = []
@@ -193,7 +193,7 @@ def _error_of(code: int) -> type[Exception]:
     return kafka_errors.ProducerFenced if code == PRODUCER_FENCED else kafka_errors.for_code(code)  # type: ignore[no-any-return]
 
 
-async def all_of(asked: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
+async def all_of(asked: Iterable[Coroutine[Any, Any, _T]]) -> list[_T]:
     """Wait until all have ended, then return what they return or raise the first error."""
     ended = await asyncio.gather(*asked, return_exceptions=True)
     for one in ended:
@@ -202,7 +202,7 @@ async def all_of(asked: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
     return [one for one in ended if not isinstance(one, BaseException)]
 
 
-def packed(entries: Iterable[Entry], batch_bytes: int) -> Iterator[tuple[DefaultRecordBatchBuilder, int]]:
+def packed(entries: Iterable[BatchEntry], batch_bytes: int) -> Iterator[tuple[DefaultRecordBatchBuilder, int]]:
     """Pack entries into record batches of at most so many bytes; a larger record has a batch of its own.
 
     Yields each batch with its number of records. The time of all records is now: topics have `LogAppendTime`.
@@ -223,7 +223,7 @@ def packed(entries: Iterable[Entry], batch_bytes: int) -> Iterator[tuple[Default
 
 def _new_batch(batch_bytes: int) -> DefaultRecordBatchBuilder:
     return DefaultRecordBatchBuilder(
-        magic=MAGIC,
+        magic=_MAGIC,
         compression_type=0,
         is_transactional=1,
         producer_id=-1,

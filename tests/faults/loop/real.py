@@ -26,7 +26,7 @@ from typing import Any
 
 import structlog
 
-from evictstream.kit.demo.judgement import limits_of
+from evictstream.kit.demo.judgement import oracle_limits
 from evictstream.kit.oracle import judge
 from evictstream.streams.broker.admin import declare_topics
 from evictstream.streams.broker.embedded import EmbeddedBroker
@@ -202,7 +202,7 @@ class RealLoop:
         for place in sorted(self.outside.sent - of_strangers):
             yield f"no dead letter about a stranger's record: {place}"
         keep(self.folder, inputs, messages, {"deleted": self.api.deleted, "seen": self.seen})
-        limits = limits_of(self.settings)
+        limits = oracle_limits(self.settings)
         found = judge(
             inputs,
             messages,

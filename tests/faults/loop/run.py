@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import structlog
 
-from evictstream.kit.demo.judgement import limits_of
+from evictstream.kit.demo.judgement import oracle_limits
 from evictstream.kit.oracle import judge
 from evictstream.streams.settings import Settings
 from tests.faults.loop.cluster import Backup, ModelCluster
@@ -190,7 +190,9 @@ class Loop:
 
     def judge(self) -> Iterator[str]:
         """Compare with the cluster, and let the oracle judge what the service was told and has said."""
-        limits = dataclasses.replace(limits_of(Settings()), feed_silence_us=NEVER_US)  # the gates are not played here
+        limits = dataclasses.replace(
+            oracle_limits(Settings()), feed_silence_us=NEVER_US
+        )  # the gates are not played here
         found = judge(
             self.topics.inputs(),
             self.topics.messages,

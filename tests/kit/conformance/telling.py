@@ -6,12 +6,12 @@ import dataclasses
 from collections.abc import Callable
 from typing import Any
 
-from evictstream.kit.conformance.command_writer import PlayedCommand, partition_of, uid_of
+from evictstream.kit.conformance.command_writer import PlayedCommand, partition_of_key, uid_of
 from evictstream.kit.conformance.executor_evidence import ExecutorEvidence, SeenResult
 from evictstream.kit.conformance.executor_play import OTHER_CLUSTER
 from evictstream.kit.conformance.executor_rules import EXECUTOR_RULES
 from evictstream.kit.conformance.fake_faults import ApiWrite
-from evictstream.kit.conformance.findings import judge
+from evictstream.kit.conformance.findings import judge_rules
 from evictstream.kit.conformance.process_rules import ProcessEvidence
 
 PARTITIONS = 3
@@ -43,7 +43,7 @@ class ToldExecutor:
         self.now += 0.1
         fields = {"cluster": command.cluster, "pod": command.pod, "podUid": command.pod_uid, "node": command.node}
         body = {"evictionId": command.eviction_id, "attempt": command.attempt, "outcome": outcome, **fields}
-        partition = partition_of(command.key, PARTITIONS)
+        partition = partition_of_key(command.key, PARTITIONS)
         result = SeenResult(at=self.now, partition=partition, key=command.key, body=body, problem="")
         self.results.append(dataclasses.replace(result, **more))
 
@@ -81,7 +81,7 @@ class ToldExecutor:
         )
 
     def standings(self) -> dict[str, str]:
-        return {one.name: one.standing.value for one in judge(EXECUTOR_RULES, self.evidence())}
+        return {one.name: one.standing.value for one in judge_rules(EXECUTOR_RULES, self.evidence())}
 
     def of(self, case: str, number: int = 0) -> PlayedCommand:
         return [one for one in self.commands if one.case == case][number]

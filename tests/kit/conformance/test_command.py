@@ -13,7 +13,7 @@ import pytest
 
 from evictstream.kit.conformance.executor_rules import EXECUTOR_RULES
 from evictstream.kit.conformance.feed_rules import FEED_RULES
-from evictstream.kit.conformance.playground import PREFIX
+from evictstream.kit.conformance.playground import CONFORMANCE_PREFIX
 from evictstream.streams.broker.admin import admin_client
 from evictstream.streams.settings import Settings
 from tests.streams.cli.running import COMMAND, ROOT, environment_of, run, started, wait_until
@@ -44,7 +44,11 @@ def runs(settings: Settings) -> set[str]:
     """Name the runs that have topics or groups on this Kafka."""
     with admin_client(settings, "describe topics") as client:
         groups = [group["group_id"] for group in client.list_groups()]
-        return {name[: len(PREFIX) + 8] for name in (*client.list_topics(), *groups) if name.startswith(PREFIX)}
+        return {
+            name[: len(CONFORMANCE_PREFIX) + 8]
+            for name in (*client.list_topics(), *groups)
+            if name.startswith(CONFORMANCE_PREFIX)
+        }
 
 
 def test_our_feed_passes(settings: Settings) -> None:

@@ -14,8 +14,8 @@ import pytest
 from evictstream.kit.conformance.command_writer import ANSWER_SECONDS
 from evictstream.kit.conformance.executor_play import RETURN_SECONDS, ExecutorPlay
 from evictstream.kit.conformance.executor_rules import EXECUTOR_RULES
-from evictstream.kit.conformance.findings import judge
-from evictstream.kit.conformance.playground import PREFIX, Playground, open_playground
+from evictstream.kit.conformance.findings import judge_rules
+from evictstream.kit.conformance.playground import CONFORMANCE_PREFIX, Playground, open_playground
 from evictstream.streams.broker.admin import admin_client
 from evictstream.streams.settings import Settings
 
@@ -61,8 +61,8 @@ def play(
             thread.join()
     with admin_client(settings, "describe topics") as client:
         assert [name for name in client.list_topics() if name.startswith(playground.settings.topic_prefix)] == []
-    assert playground.settings.topic_prefix.startswith(PREFIX)
-    return {one.name: one.standing.value for one in judge(EXECUTOR_RULES, found)}
+    assert playground.settings.topic_prefix.startswith(CONFORMANCE_PREFIX)
+    return {one.name: one.standing.value for one in judge_rules(EXECUTOR_RULES, found)}
 
 
 def start_by_hand(playground: Playground, command: Sequence[str], is_over: threading.Event) -> None:

@@ -6,7 +6,7 @@ import dataclasses
 
 import pytest
 
-from evictstream.kit.conformance.command_writer import partition_of
+from evictstream.kit.conformance.command_writer import partition_of_key
 from evictstream.kit.conformance.executor_play import OTHER_CLUSTER
 from evictstream.kit.conformance.executor_rules import EXECUTOR_RULES
 from evictstream.kit.conformance.fake_faults import ApiWrite
@@ -152,7 +152,7 @@ def test_every_rule_can_be_broken() -> None:
 
 
 def test_another_cluster_is_in_the_partition_that_is_read() -> None:
-    own, other = (partition_of(name.encode(), PARTITIONS) for name in (CLUSTER, OTHER_CLUSTER))
+    own, other = (partition_of_key(name.encode(), PARTITIONS) for name in (CLUSTER, OTHER_CLUSTER))
     assert own == other
 
 

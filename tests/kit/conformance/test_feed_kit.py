@@ -9,7 +9,7 @@ import pytest
 
 from evictstream.kit.conformance.feed_play import FeedPlay
 from evictstream.kit.conformance.feed_rules import FEED_RULES
-from evictstream.kit.conformance.findings import judge
+from evictstream.kit.conformance.findings import judge_rules
 from evictstream.kit.conformance.playground import open_playground
 from evictstream.streams.settings import Settings
 
@@ -23,7 +23,7 @@ def test_a_naive_feed_is_found_out(settings: Settings) -> None:
         settings, ["nodes", "pods"], NAIVE, report=lambda _: None, is_stopped=lambda: False
     ) as playground:
         found = FeedPlay(playground, situation_seconds=3.0, listing_seconds=4.0, silent_seconds=5.0).run()
-    standings = {one.name: one.standing.value for one in judge(FEED_RULES, found)}
+    standings = {one.name: one.standing.value for one in judge_rules(FEED_RULES, found)}
     assert {name for name, standing in standings.items() if standing == "BROKEN"} == {
         "readable",
         "kind",

@@ -6,7 +6,7 @@ import dataclasses
 
 import pytest
 
-from evictstream.kit.conformance.command_writer import partition_of
+from evictstream.kit.conformance.command_writer import partition_of_key
 from evictstream.kit.conformance.feed_evidence import TopicObjects
 from evictstream.kit.conformance.feed_rules import FEED_RULES
 from evictstream.kit.conformance.process_rules import ProcessEvidence
@@ -258,4 +258,4 @@ def test_unknown_fields_and_unbound_pods_are_passed_over() -> None:
 def test_partitions_are_those_of_the_product(partitions: int) -> None:
     for number in range(50):
         key = f"cluster-{number}".encode()
-        assert partition_of(key, partitions) == streams_partitioner.partition_of(key, partitions)
+        assert partition_of_key(key, partitions) == streams_partitioner.partition_of(key, partitions)

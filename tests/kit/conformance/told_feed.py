@@ -9,10 +9,10 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
-from evictstream.kit.conformance.command_writer import partition_of, uid_of
+from evictstream.kit.conformance.command_writer import partition_of_key, uid_of
 from evictstream.kit.conformance.feed_evidence import ExpectedObjects, FeedEvidence, FeedRecord, used_fields
 from evictstream.kit.conformance.feed_rules import FEED_RULES
-from evictstream.kit.conformance.findings import judge
+from evictstream.kit.conformance.findings import judge_rules
 from evictstream.kit.conformance.playground import CLUSTER
 from evictstream.kit.conformance.process_rules import ProcessEvidence
 from evictstream.kit.conformance.topic_recorder import SeenRecord
@@ -90,7 +90,7 @@ class ToldFeed:
         self.now += 0.001
         event = {"cluster": CLUSTER, "type": type_, "observedAt": instant_text(int(self.now * 1e6)), **more}
         event |= {"epoch": self.epoch} if self.epoch else {}
-        partition = partition_of(KEY, PARTITIONS)
+        partition = partition_of_key(KEY, PARTITIONS)
         self.records.append({"at": self.now, "kind": kind, "key": KEY, "partition": partition, "event": event})
 
     def look(self, situation: str) -> None:
@@ -136,7 +136,7 @@ class ToldFeed:
         )
 
     def standings(self) -> dict[str, str]:
-        return {one.name: one.standing.value for one in judge(FEED_RULES, self.evidence())}
+        return {one.name: one.standing.value for one in judge_rules(FEED_RULES, self.evidence())}
 
 
 def without_fault() -> ToldFeed:

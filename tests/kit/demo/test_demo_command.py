@@ -88,7 +88,7 @@ def topics(kafka: Broker) -> set[str]:
 
 def workers(said: bytes) -> list[int]:
     pids = [int(number) for number in re.findall(rb"process (\d+)", said)]
-    assert len(pids) >= story.WORKERS, said
+    assert len(pids) >= story.DEMO_WORKERS, said
     return pids
 
 

@@ -99,7 +99,7 @@ def test_a_worker_that_exits_alone_fails_with_its_words(tmp_path: Path, monkeypa
 
 
 def test_worker_that_ignores_sigterm_is_killed_and_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "STOP_SECONDS", 0.5)
+    monkeypatch.setattr(module, "_STOP_SECONDS", 0.5)
     use(monkeypatch, RUDE)
     with running(1, SETTINGS, tmp_path) as (worker,):
         wait_for((tmp_path / "worker-1.log").read_bytes)

@@ -7,13 +7,13 @@ import time
 
 import pytest
 
-from evictstream.kit.inputs.json_documents import BEHIND_A_PREFIX, LONGEST_LINE_BYTES, documents
-from evictstream.kit.inputs.pieces import Broken, Document, ListItem, Piece
+from evictstream.kit.inputs.json_documents import BEHIND_A_PREFIX, LONGEST_JSON_LINE_BYTES, documents
+from evictstream.kit.inputs.pieces import Broken, Document, InputPiece, ListItem
 
 LIMIT = 40
 
 
-def cut(data: bytes, largest_bytes: int = 1_000_000) -> list[Piece]:
+def cut(data: bytes, largest_bytes: int = 1_000_000) -> list[InputPiece]:
     return list(documents(io.BytesIO(data), largest_bytes))
 
 
@@ -108,7 +108,7 @@ class TestLimit:
                 return begins + b"x" * (size - 1) if len(asked) < 50 else b""
 
         assert [type(one) for one in documents(Endless(), LIMIT)] == [Broken]
-        assert max(asked) < LONGEST_LINE_BYTES
+        assert max(asked) < LONGEST_JSON_LINE_BYTES
 
 
 class TestLists:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from evictstream.kit.oracle.decision import MayStay, MustLeave, decide
+from evictstream.kit.oracle.decision import MayStay, MustLeave, expected_decision
 from evictstream.kit.oracle.epochs import Epochs
 from evictstream.kit.oracle.histories import HeardNode, HeardPod, node_history, pod_histories
 from evictstream.kit.oracle.judging import by_node, read_all
@@ -148,7 +148,7 @@ def _decisions(nodes: Sequence[HeardNode], pods: Sequence[HeardPod]) -> Iterator
         else:
             pod += 1
         if pod:
-            yield (nodes[node] if is_node else pods[pod]).at_us, decide(nodes[node], pods[pod])
+            yield (nodes[node] if is_node else pods[pod]).at_us, expected_decision(nodes[node], pods[pod])
 
 
 def _is_same(before: MustLeave | MayStay, after: MustLeave | MayStay) -> bool:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
-from evictstream.kit.demo.judgement import EARLY_US, PATIENCE_US, VIEW_US, limits_of
+from evictstream.kit.demo.judgement import EARLY_US, PATIENCE_US, VIEW_US, oracle_limits
 from evictstream.kit.oracle import InputRecord, Promptness, Stretch, judge
 from evictstream.kit.oracle.decision import MayStay, MustLeave
 from evictstream.models.instants import instant_text
@@ -39,7 +39,7 @@ def rules(
         told(commands),
         ended_at_us=end_us,
         partitions=1,
-        limits=limits_of(Settings()),
+        limits=oracle_limits(Settings()),
         early_us=EARLY_US,
         promptness=Promptness(late_us=PATIENCE_US, view_us=VIEW_US, excused=tuple(excused)),
     )

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from evictstream.kit.oracle.decision import in_use, stay_us
+from evictstream.kit.oracle.decision import in_use, tolerated_us
 from evictstream.kit.oracle.histories import HeardTaint
 from evictstream.kit.oracle.reading import Json
 
@@ -41,4 +41,4 @@ def test_first_match_is_in_use_whatever_its_seconds() -> None:
 )
 def test_time_to_stay_is_never_negative_and_never_overflows(seconds: int | None, allowed: int | None) -> None:
     toleration: Json = {"operator": "Exists"} | ({} if seconds is None else {"tolerationSeconds": seconds})
-    assert stay_us(toleration) == allowed  # section 4
+    assert tolerated_us(toleration) == allowed  # section 4

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from evictstream.kit.demo.judgement import limits_of
+from evictstream.kit.demo.judgement import oracle_limits
 from evictstream.kit.oracle import InputRecord, MessageRecord
 from evictstream.models.instants import instant_us
 from evictstream.streams.settings import Settings
@@ -44,7 +44,7 @@ def records_of(events: Iterable[Event]) -> list[InputRecord]:
 
 def plan_of(events: Iterable[Event]) -> dict[str, PodPlan]:
     """What they lead to, by UID of the pod."""
-    return plan(records_of(events), limits_of(Settings()), partitions=1)
+    return plan(records_of(events), oracle_limits(Settings()), partitions=1)
 
 
 def seen(seconds: float, action: str, deadline: float = 30, **more: Any) -> Seen:

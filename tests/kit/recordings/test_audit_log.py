@@ -14,12 +14,12 @@ from evictstream.kit.recordings import Flaw
 from evictstream.kit.recordings.audit_log import (
     DRY_RUNS,
     EARLIER_STAGES,
+    ONLY_READS,
     OTHER_RESOURCES,
-    READS,
-    REFUSED,
+    REFUSED_REQUEST,
     WITHOUT_OBJECT,
 )
-from evictstream.kit.recordings.audited_objects import OVERTAKEN, UNCHANGED, UNKNOWN
+from evictstream.kit.recordings.audited_objects import NOTHING_CHANGED, OVERTAKEN, UNSEEN_OBJECT
 from tests.kit.recordings.audit_samples import (
     BINDING,
     CREATED,
@@ -39,9 +39,9 @@ from tests.kit.recordings.audit_samples import (
 @pytest.mark.parametrize(
     ("events", "reason"),
     [
-        pytest.param([event(1, "get", pod())], READS, id="get"),
-        pytest.param([event(1, "list", {"kind": "PodList", "metadata": {}})], READS, id="list"),
-        pytest.param([event(1, "watch")], READS, id="watch"),
+        pytest.param([event(1, "get", pod())], ONLY_READS, id="get"),
+        pytest.param([event(1, "list", {"kind": "PodList", "metadata": {}})], ONLY_READS, id="list"),
+        pytest.param([event(1, "watch")], ONLY_READS, id="watch"),
         pytest.param([event(1, "create", subresource="exec")], OTHER_RESOURCES, id="exec"),
         pytest.param(
             [event(1, "create", pod(), objectRef={"resource": "pods", "apiGroup": "metrics.k8s.io", "name": "p"})],
@@ -57,7 +57,7 @@ from tests.kit.recordings.audit_samples import (
         pytest.param([event(1, "create", stage="RequestReceived")], EARLIER_STAGES, id="stage"),
         pytest.param(
             [event(1, "create", SUCCESS, subresource="eviction", request=EVICTION, responseStatus={"code": 429})],
-            REFUSED,
+            REFUSED_REQUEST,
             id="eviction-against-a-budget",
         ),
         pytest.param([event(1, "create", pod(), requestURI="/api/v1/pods?dryRun=All")], DRY_RUNS, id="dry-run"),
@@ -74,11 +74,13 @@ from tests.kit.recordings.audit_samples import (
         pytest.param([event(1, "delete", level="Metadata")], WITHOUT_OBJECT, id="deletion-at-metadata-level"),
         pytest.param([event(1, "create", subresource="binding")], WITHOUT_OBJECT, id="binding-at-metadata-level"),
         pytest.param([event(1, "deletecollection", request={})], WITHOUT_OBJECT, id="collection-without-answer"),
-        pytest.param([event(1, "delete", SUCCESS, request={})], UNKNOWN, id="deletion-of-what-was-never-seen"),
+        pytest.param([event(1, "delete", SUCCESS, request={})], UNSEEN_OBJECT, id="deletion-of-what-was-never-seen"),
         pytest.param(
-            [event(1, "create", SUCCESS, subresource="binding", request=BINDING)], UNKNOWN, id="binding-of-the-same"
+            [event(1, "create", SUCCESS, subresource="binding", request=BINDING)],
+            UNSEEN_OBJECT,
+            id="binding-of-the-same",
         ),
-        pytest.param([CREATED, event(2, "patch", pod())], UNCHANGED, id="patch-without-effect"),
+        pytest.param([CREATED, event(2, "patch", pod())], NOTHING_CHANGED, id="patch-without-effect"),
         pytest.param(
             [CREATED, event(2, "delete", SUCCESS, request={"preconditions": {"uid": "uid-of-another"}})],
             OVERTAKEN,

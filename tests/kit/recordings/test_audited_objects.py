@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from evictstream.kit.recordings import Entry, Flaw, read_recording
+from evictstream.kit.recordings import Entry, Flaw, read_items
 from evictstream.kit.recordings.audit_log import AuditChange
 from evictstream.kit.recordings.audited_objects import AuditedObjects
 from tests.kit.recordings.audit_samples import (
@@ -275,7 +275,7 @@ def test_only_the_living_are_remembered(tmp_path: Path) -> None:
     (tmp_path / "log").write_bytes(lines(*events))
     objects = AuditedObjects()
     with (tmp_path / "log").open("rb") as file:
-        changes = [item for item in read_recording("f", file) if isinstance(item, AuditChange)]
+        changes = [item for item in read_items("f", file) if isinstance(item, AuditChange)]
     found = Counter(item.type for item in objects.entries(changes) if isinstance(item, Entry))
     assert found == {"ADDED": 500, "DELETED": 500}
     assert len(objects) == 0

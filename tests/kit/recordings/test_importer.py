@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from evictstream.kit.recordings import AuditChange, Flaw, read_recording
+from evictstream.kit.recordings import AuditChange, Flaw, read_items
 from evictstream.kit.recordings.importer import ImportCallbacks, ImportCounts, Importer, ImportOptions
 from evictstream.models.instants import instant_text
 from evictstream.models.messages.decoding import read_node_record, read_pod_record
@@ -61,7 +61,7 @@ def play(
 
     callbacks = ImportCallbacks(flaws.append, notes.append, lambda: steps.append(1), lambda: len(records) == stop_after)
     importer = Importer(Settings.model_validate(settings), options or ImportOptions(), standing.clock, callbacks)
-    items = (item for item in read_recording("f", io.BytesIO(data)) if not isinstance(item, AuditChange))
+    items = (item for item in read_items("f", io.BytesIO(data)) if not isinstance(item, AuditChange))
     importer.play(items, Sink(), fed or {})
     return Played(importer.counts, records, sent_at, flaws, notes, len(steps))
 

@@ -7,7 +7,7 @@ import json
 
 import pytest
 
-from evictstream.kit.recordings import AuditChange, Entry, Flaw, Skipped, read_recording
+from evictstream.kit.recordings import AuditChange, Entry, Flaw, Skipped, read_items
 from evictstream.kit.recordings.entries import Item
 from tests.streams.feed.samples import Object, kubectl_line, node, pod
 
@@ -15,7 +15,7 @@ from tests.streams.feed.samples import Object, kubectl_line, node, pod
 def read(found: Object, indent: int | None = 4) -> list[Item]:
     return [
         item
-        for item in read_recording("f", io.BytesIO(json.dumps(found, indent=indent).encode()))
+        for item in read_items("f", io.BytesIO(json.dumps(found, indent=indent).encode()))
         if not isinstance(item, AuditChange)
     ]
 
@@ -68,7 +68,7 @@ def test_flaws_of_lists(found: Object, problem: str) -> None:
 
 def test_changes_may_follow_a_list_in_one_file() -> None:
     data = json.dumps({"kind": "List", "items": [node()]}).encode() + b"\n" + kubectl_line(pod(), "MODIFIED")
-    assert [item.type for item in read_recording("f", io.BytesIO(data)) if isinstance(item, Entry)] == [
+    assert [item.type for item in read_items("f", io.BytesIO(data)) if isinstance(item, Entry)] == [
         "ADDED",
         "MODIFIED",
     ]

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from evictstream.kit.recordings import Entry, Skipped, open_recordings, read_recording
+from evictstream.kit.recordings import Entry, Skipped, open_recordings, read_items
 from evictstream.kit.recordings.time_order import BACK_US, OrderCheck
 from tests.kit.recordings.audit_samples import CREATED, event, lines, read, told
 from tests.kit.recordings.audit_samples import pod as audited_pod
@@ -63,7 +63,7 @@ def test_a_clock_that_was_set_back_sorts_nothing() -> None:
 
 
 def read_entries(data: bytes) -> list[Entry]:
-    return [item for item in read_recording("f", io.BytesIO(data)) if isinstance(item, Entry)]
+    return [item for item in read_items("f", io.BytesIO(data)) if isinstance(item, Entry)]
 
 
 def test_what_comes_too_late_in_a_pipe_is_counted(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from evictstream.kit.recordings import (
     Skipped,
     WatchEnded,
     open_recordings,
-    read_recording,
+    read_items,
     write_recording,
 )
 from evictstream.kit.recordings.entries import Item
@@ -27,7 +27,7 @@ FIRST, SECOND, THIRD = (f"2026-11-21T10:00:0{number}.5Z" for number in (1, 2, 3)
 
 
 def read(data: bytes) -> list[Item]:
-    return [item for item in read_recording("f", io.BytesIO(data)) if not isinstance(item, AuditChange)]
+    return [item for item in read_items("f", io.BytesIO(data)) if not isinstance(item, AuditChange)]
 
 
 def names(items: Iterable[Item | WatchEnded]) -> list[str]:
@@ -208,8 +208,8 @@ class TestLiveWatches:
 
 def test_a_written_recording_reads_as_the_same_entries() -> None:
     lines = line(node(), "2026-01-02T03:04:05.000006Z") + kubectl_line(pod(), "DELETED")
-    entries = [item for item in read_recording("test", io.BytesIO(lines)) if isinstance(item, Entry)]
+    entries = [item for item in read_items("test", io.BytesIO(lines)) if isinstance(item, Entry)]
     written = io.BytesIO()
     write_recording(entries, written)
     assert len(entries) == 2
-    assert list(read_recording("test", io.BytesIO(written.getvalue()))) == entries
+    assert list(read_items("test", io.BytesIO(written.getvalue()))) == entries

@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
-from evictstream.kit.oracle.decision import MayStay, MustLeave, decide
+from evictstream.kit.oracle.decision import MayStay, MustLeave, expected_decision
 from evictstream.kit.oracle.epochs import Epochs
 from evictstream.kit.oracle.histories import HeardNode, HeardPod, node_history, pod_histories
 from evictstream.kit.oracle.judging import by_node, read_all
@@ -30,7 +30,7 @@ class Moment(NamedTuple):
 
     @property
     def due(self) -> MustLeave | MayStay:
-        return decide(self.node, self.pod)
+        return expected_decision(self.node, self.pod)
 
 
 class Inputs:

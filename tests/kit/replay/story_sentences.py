@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable
 from typing import Final, NamedTuple
 
-from evictstream.kit.oracle.decision import MayStay, MustLeave, in_use, stay_us
+from evictstream.kit.oracle.decision import MayStay, MustLeave, in_use, tolerated_us
 from evictstream.kit.replay.story import SourcedDecision, Teller
 from evictstream.models.instants import instant_us
 from tests.kit.replay.story_inputs import Inputs, Moment
@@ -114,7 +114,7 @@ def _is_in_use(one: Moment, toleration: str, taint: str, seconds: str) -> bool:
     if found.get("operator") in (None, "", "Equal") and found.get("key"):
         text += f"={found.get('value') or ''}"
     text += f":{found['effect']}" if found.get("effect") else ""
-    return text == toleration and stay_us(found) == int(seconds) * SECOND_US
+    return text == toleration and tolerated_us(found) == int(seconds) * SECOND_US
 
 
 def _leaves_at(claim: Claim, deadline: str) -> None:
@@ -285,7 +285,7 @@ def _shadows(claim: Claim) -> None:
         if not isinstance(due, MustLeave):
             return False
         there = next(found for found in one.node.taints if found.key == due.taint)
-        times = [stay_us(found) for found in one.pod.tolerations if in_use([found], there) is not None]
+        times = [tolerated_us(found) for found in one.pod.tolerations if in_use([found], there) is not None]
         return any(time != times[0] for time in times[1:])
 
     claim.any(holds, "no later toleration differs")

@@ -10,7 +10,7 @@ import pytest
 
 from evictstream.kit.inputs.opening import live
 from evictstream.kit.recordings.record import RecordedRecord
-from evictstream.kit.replay.comparison import DifferenceKind, RunDifference, compare, upstream_reason
+from evictstream.kit.replay.comparison import DifferenceKind, RunDifference, compare_runs, upstream_reason
 from evictstream.kit.replay.departures import Departure
 from evictstream.kit.replay.evictions import EvictionsOfRun
 from evictstream.kit.replay.replay import Replay
@@ -87,7 +87,7 @@ def counted(
     for record in records:
         upstream.take(record)
     upstream.run_on(records[-1].timestamp * 1_000 + int(AFTERMATH_SECONDS * 1_000_000))
-    found = compare(here, upstream.departures if recorded is None else recorded)
+    found = compare_runs(here, upstream.departures if recorded is None else recorded)
     return Counter((one.kind, None if one.kind is SAME else upstream_reason(one, upstream).row) for one in found)
 
 
@@ -116,10 +116,10 @@ def test_departures_of_one_pod_are_paired_in_order() -> None:
     def kinds(found: list[RunDifference]) -> list[DifferenceKind]:
         return [one.kind for one in found]
 
-    assert kinds(list(compare(at(10, 20), at(10.5, 30)))) == [SAME, EARLIER]
-    assert kinds(list(compare(at(10, 20), at(8)))) == [LATER, DifferenceKind.ONLY_HERE]
-    assert kinds(list(compare(at(10, 20), at(20.5)))) == [SAME, DifferenceKind.ONLY_HERE]
-    assert kinds(list(compare(at(), at(8)))) == [ONLY_THERE]
+    assert kinds(list(compare_runs(at(10, 20), at(10.5, 30)))) == [SAME, EARLIER]
+    assert kinds(list(compare_runs(at(10, 20), at(8)))) == [LATER, DifferenceKind.ONLY_HERE]
+    assert kinds(list(compare_runs(at(10, 20), at(20.5)))) == [SAME, DifferenceKind.ONLY_HERE]
+    assert kinds(list(compare_runs(at(), at(8)))) == [ONLY_THERE]
 
 
 def test_an_audit_log_is_as_the_model_says() -> None:

@@ -95,8 +95,8 @@ def test_a_minute_without_records_is_a_silence() -> None:
 
 
 def test_beyond_the_limit_the_rest_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(limits, "MOST_EVICTIONS", 3)
-    monkeypatch.setattr(limits, "MOST_TAINTS", 1)
+    monkeypatch.setattr(limits, "_MOST_EVICTIONS", 3)
+    monkeypatch.setattr(limits, "_MOST_TAINTS", 1)
     found = collected(list(outage(nodes=2, pods=2)))
     assert (len(found.evictions), len(found.stories), len(found.taints), found.left_out) == (3, 3, 1, 2)
 

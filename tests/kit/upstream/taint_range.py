@@ -5,8 +5,14 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Iterable, Sequence
 
-from evictstream.kit.upstream.lifecycle import INSTANT, Change, RequestPace, TaintsChanged, plausible_paces
-from evictstream.kit.upstream.taint_eviction import NodeSeen, PodDeleted, PodSeen, TaintEvictionController, replay
+from evictstream.kit.upstream.lifecycle import INSTANT, ClusterChange, RequestPace, TaintsChanged, plausible_paces
+from evictstream.kit.upstream.taint_eviction import (
+    NodeSeen,
+    PodDeleted,
+    PodSeen,
+    TaintEvictionController,
+    run_controller,
+)
 from evictstream.models.kubernetes.objects import Node, Pod
 from evictstream.models.kubernetes.taints import NO_EXECUTE, Taint
 
@@ -63,7 +69,7 @@ class TaintRange:
 
 
 def taint_range(
-    play: Callable[[RequestPace], Iterable[Change]],
+    play: Callable[[RequestPace], Iterable[ClusterChange]],
     pods: Sequence[Pod],
     until_us: int,
     paces: Iterable[RequestPace] | None = None,
@@ -105,5 +111,5 @@ def _evicted(changes: Sequence[TaintsChanged], pods: Sequence[Pod], until_us: in
         kept = tuple(taint for taint in carried.get(change.node, ()) if (taint.key, taint.effect) not in gone)
         carried[change.node] = (*kept, *filter(_evicts, change.added))
         seen.append(NodeSeen(change.at_us, Node(change.node, "", "", carried[change.node])))
-    outcomes = replay(TaintEvictionController(), seen, until_us)
+    outcomes = run_controller(TaintEvictionController(), seen, until_us)
     return frozenset(outcome.address for outcome in outcomes if isinstance(outcome, PodDeleted))

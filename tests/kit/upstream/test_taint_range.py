@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from evictstream.kit.upstream.lifecycle import (
     INSTANT,
-    Change,
+    ClusterChange,
     Condition,
     LifecycleClock,
     LifecycleSettings,
@@ -51,7 +51,7 @@ class Outage(NamedTuple):
             for number in range(size)
         }
 
-    def play(self, pace: RequestPace) -> list[Change]:
+    def play(self, pace: RequestPace) -> list[ClusterChange]:
         lifecycle = NodeLifecycle(LifecycleSettings(monitor_grace_period_us=10 * SECOND_US, eviction_rate=self.rate))
         clock = LifecycleClock(lifecycle, 0, pace)
         names = self.names()
@@ -60,7 +60,7 @@ class Outage(NamedTuple):
             clock.put_node(WatchedNode(name, labels=labels, conditions=(Condition("Ready", "True"),)), 0)
             for number in range(self.pods):
                 clock.put_pod(WatchedPod("lab", f"{name}-{number}", name), 0)
-        changes: list[Change] = []
+        changes: list[ClusterChange] = []
         for second in range(UNTIL_S + 1):
             for name, is_silent in names.items():
                 if second < FAILS_S or not is_silent:

@@ -112,7 +112,7 @@ def test_commands_answered_before_a_restart_outdate_earlier_ones(answered: objec
 
 
 def test_memory_has_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(command_log, "MOST_EVICTIONS", 10)
+    monkeypatch.setattr(command_log, "_MOST_EVICTIONS", 10)
     log = make_log()
     for number in range(30):
         log.read(command(pod=f"p-{number}"), T0_US)

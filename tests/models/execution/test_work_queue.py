@@ -9,7 +9,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from evictstream.models.execution.work_queue import SHARE, QueuedEviction, QueueState, WorkQueue
+from evictstream.models.execution.work_queue import CLUSTER_SHARE, QueuedEviction, QueueState, WorkQueue
 from tests.models.execution.samples import command
 
 MOST = 16
@@ -59,7 +59,7 @@ def test_a_namespace_that_is_slow_leaves_room_for_others() -> None:
     queue.put(entry("quick", namespace="quick"))
     quick = queue.take(0, MOST)
 
-    assert slow == MOST * SHARE // (SHARE + 1)
+    assert slow == MOST * CLUSTER_SHARE // (CLUSTER_SHARE + 1)
     assert quick is not None
     assert quick.command.pod == "quick"
 
@@ -173,7 +173,7 @@ class QueueMachine(RuleBasedStateMachine):
     @rule()
     def take(self) -> None:
         found = self.queue.take(self.now, MOST_RUNNING)
-        share = SHARE * (MOST_RUNNING - len(self.running))
+        share = CLUSTER_SHARE * (MOST_RUNNING - len(self.running))
         running_in = Counter(waiting.command.namespace for waiting in self.running)
         if found is None:
             busy = {waiting.command.pod_uid for waiting in self.running}

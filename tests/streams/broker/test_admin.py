@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from evictstream.streams.broker import admin
-from evictstream.streams.broker.admin import Difference, check_topics, compare, declare_topics, probe
+from evictstream.streams.broker.admin import Difference, check_topics, compare_topic, declare_topics, probe
 from evictstream.streams.broker.locate import Broker
 from evictstream.streams.broker.ports import free_ports
 from evictstream.streams.broker.topic_specs import TopicSpec, topic_specs
@@ -127,7 +127,7 @@ def test_check_lists_all_differences_at_once(make_settings: MakeSettings) -> Non
 def test_replication_is_compared_with_what_each_partition_has() -> None:
     spec = TopicSpec("t", 2, 3, {"cleanup.policy": "compact", "new.setting": "1"}, frozenset({"cleanup.policy"}))
     partitions = [{"replica_nodes": [1, 2, 3]}, {"replica_nodes": [1]}]
-    assert list(compare(spec, partitions=partitions, configs={"cleanup.policy": "compact"})) == [
+    assert list(compare_topic(spec, partitions=partitions, configs={"cleanup.policy": "compact"})) == [
         Difference(topic="t", what="replication.factor", expected="3", actual="1 and 3", severity="weakens"),
         Difference(topic="t", what="new.setting", expected="1", actual="unknown to this Kafka", severity="weakens"),
     ]
@@ -202,7 +202,7 @@ class LaggingBroker:
 
 def test_a_broker_without_the_new_topic_is_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
     """found by the torture on three nodes (seed 543): settings that were there were called unknown"""
-    monkeypatch.setattr(admin, "RETRY_SECONDS", 0.0)
+    monkeypatch.setattr(admin, "_RETRY_SECONDS", 0.0)
     spec = TopicSpec("fresh", 3, 1, {"cleanup.policy": "compact"}, frozenset({"partitions"}))
     broker = LaggingBroker(spec)
     assert admin._differences(broker, [spec]) == []
@@ -210,7 +210,7 @@ def test_a_broker_without_the_new_topic_is_asked_again(monkeypatch: pytest.Monke
 
 
 def test_topic_that_nobody_knows_is_reported_in_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(admin, "RETRY_SECONDS", 0.0)
+    monkeypatch.setattr(admin, "_RETRY_SECONDS", 0.0)
     monkeypatch.setattr(admin, "PROPAGATION_SECONDS", 0.0)
     spec = TopicSpec("fresh", 3, 1, {"cleanup.policy": "compact"}, frozenset({"partitions"}))
     found = admin._differences(LaggingBroker(spec), [spec])
@@ -225,7 +225,7 @@ class HidingBroker(LaggingBroker):
 
 
 def test_settings_that_a_user_may_not_see_are_a_refusal(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(admin, "RETRY_SECONDS", 0.0)
+    monkeypatch.setattr(admin, "_RETRY_SECONDS", 0.0)
     monkeypatch.setattr(admin, "PROPAGATION_SECONDS", 0.01)
     spec = TopicSpec("hidden", 3, 1, {"cleanup.policy": "compact"}, frozenset({"partitions"}))
     with pytest.raises(BrokerRefusedError, match=r"hidden.*DescribeConfigs"):

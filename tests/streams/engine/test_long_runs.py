@@ -120,7 +120,7 @@ async def forgetful_way(own_port: int, broker_port: int) -> AsyncIterator[asynci
 @pytest.mark.kafka
 def test_connections_that_went_dead_without_a_word_lose_no_transaction(monkeypatch: pytest.MonkeyPatch) -> None:
     """As after the end of a machine, or behind a box that forgets idle connections."""
-    monkeypatch.setattr(connection, "ANSWER_SECONDS", ANSWER_SECONDS)
+    monkeypatch.setattr(connection, "_ANSWER_SECONDS", ANSWER_SECONDS)
     with EmbeddedBroker(detours=1) as broker:
         detour = broker.nodes[0].address.detours[0]
         direct = declared(broker)

@@ -22,7 +22,7 @@ from evictstream.streams.engine.kafka.transaction_requests import (
     TransactionalProduce,
     transaction_version,
 )
-from evictstream.streams.engine.kafka.transaction_v2 import PRODUCER_FENCED, Entry, TransactionsV2, packed
+from evictstream.streams.engine.kafka.transaction_v2 import PRODUCER_FENCED, BatchEntry, TransactionsV2, packed
 from evictstream.streams.errors import PartitionLostError, ProduceRefusedError
 from evictstream.streams.settings import Settings
 from evictstream.streams.worker.service_config import engine_config
@@ -172,7 +172,7 @@ def test_late_produce_is_no_part_of_the_next_transaction(config: EngineConfig, s
 def test_what_is_aborted_stays_invisible(config: EngineConfig, settings: Settings) -> None:
     async def test() -> None:
         producer, v2 = await started(config)
-        contents: dict[str, list[Entry]] = {
+        contents: dict[str, list[BatchEntry]] = {
             config.changelog: [(b"row", b"value", [])],
             settings.commands_topic: [(b"key", b"aborted", [])],
         }
@@ -369,12 +369,12 @@ def test_broker_that_has_become_older_loses_the_partition(config: EngineConfig, 
 
 
 def test_records_are_packed_in_order_and_within_the_limit() -> None:
-    entries: list[Entry] = [(b"%d" % number, b"x" * 100, []) for number in range(100)]
+    entries: list[BatchEntry] = [(b"%d" % number, b"x" * 100, []) for number in range(100)]
     batches = list(packed(entries, 1_000))
     assert sum(records for _, records in batches) == 100
     assert all(batch.size() <= 1_000 for batch, _ in batches)
 
 
 def test_record_larger_than_a_batch_has_one_of_its_own() -> None:
-    entries: list[Entry] = [(b"a", b"x", []), (b"b", b"x" * 5_000, []), (b"c", b"x", [])]
+    entries: list[BatchEntry] = [(b"a", b"x", []), (b"b", b"x" * 5_000, []), (b"c", b"x", [])]
     assert [records for _, records in packed(entries, 1_000)] == [1, 1, 1]

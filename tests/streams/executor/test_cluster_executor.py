@@ -16,7 +16,7 @@ from evictstream.models.messages.command import EvictionCommand
 from evictstream.models.messages.vocabulary import Outcome
 from evictstream.streams.executor import cluster_executor
 from evictstream.streams.executor.cluster_executor import MOST_AT_ONCE, WAIT_SECONDS, ClusterExecutor, most_at_once
-from evictstream.streams.executor.cluster_life import HEARTBEAT_SECONDS, SESSION_SECONDS
+from evictstream.streams.executor.cluster_life import GROUP_SESSION_SECONDS, HEARTBEAT_SECONDS
 from evictstream.streams.executor.command_consumer import STALL_SECONDS
 from evictstream.streams.executor.eviction import OLDEST_LOOK_SECONDS, ExecutorMode, PutOff
 from tests.models.execution.samples import command
@@ -179,5 +179,5 @@ def test_what_runs_at_once_follows_from_the_rate(rate: float, most: int) -> None
 
 
 def test_a_stall_shows_before_a_session_can_have_ended() -> None:
-    assert SESSION_SECONDS - HEARTBEAT_SECONDS >= STALL_SECONDS
-    assert SESSION_SECONDS >= OLDEST_LOOK_SECONDS
+    assert GROUP_SESSION_SECONDS - HEARTBEAT_SECONDS >= STALL_SECONDS
+    assert GROUP_SESSION_SECONDS >= OLDEST_LOOK_SECONDS

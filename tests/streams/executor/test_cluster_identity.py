@@ -74,7 +74,7 @@ def test_another_cluster_is_served_once_it_is_fed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(expected_cluster, "IDENTITY_SECONDS", 0.1)
-    monkeypatch.setattr(cluster_identity, "LOOK_SECONDS", 0.2)
+    monkeypatch.setattr(cluster_identity, "_LOOK_SECONDS", 0.2)
     monkeypatch.setattr(cluster_identity, "CREDENTIALS_SECONDS", 0.2)
     feed(declared, api.uid)
     order = ClusterOrder(name="c1", access=access, mode=ExecutorMode.DELETE)

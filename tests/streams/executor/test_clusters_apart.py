@@ -177,7 +177,7 @@ def test_sign_in_that_fails_first_is_tried_again(
 def test_a_dead_cluster_with_much_due_costs_no_other(
     declared: Settings, writer: CommandWriter, results: TopicReader, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(command_consumer, "MOST_WAITING", MOST_WAITING)
+    monkeypatch.setattr(command_consumer, "_MOST_WAITING", MOST_WAITING)
     with two(declared, tmp_path) as (a, _, ready):
         write_all(writer, "a")
         succeeded(results, "a")

@@ -114,7 +114,7 @@ def test_a_reader_that_stood_still_reads_anew_first(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(command_consumer, "STALL_SECONDS", 1.0)
-    monkeypatch.setattr(command_consumer, "MOST_WAITING", 2)  # so that reading waits when it stands still
+    monkeypatch.setattr(command_consumer, "_MOST_WAITING", 2)  # so that reading waits when it stands still
     monkeypatch.setattr(command_consumer, "RESUME_AT", 1)
     goes_on = threading.Event()
     goes_on.set()
@@ -214,8 +214,8 @@ def test_a_storm_of_refusals_ends_with_each_pod_gone_once(
     results: TopicReader,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(eviction, "FIRST_PAUSE_SECONDS", 0.01)
-    monkeypatch.setattr(eviction, "LONGEST_PAUSE_SECONDS", 0.05)
+    monkeypatch.setattr(eviction, "_FIRST_PAUSE_SECONDS", 0.01)
+    monkeypatch.setattr(eviction, "_LONGEST_PAUSE_SECONDS", 0.05)
     storm: list[int | str | Fault] = [429, 500, 503] * 10
     api.trouble = {what: storm.copy() for what in ("get pods", "get nodes", "patch pods/status", "delete pods")}
     with run(declared, access):
@@ -265,7 +265,7 @@ def test_reading_waits_while_the_queue_is_full(
     results: TopicReader,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(command_consumer, "MOST_WAITING", 4)
+    monkeypatch.setattr(command_consumer, "_MOST_WAITING", 4)
     monkeypatch.setattr(command_consumer, "RESUME_AT", 2)
     for number in range(40):
         api.put("Pod", f"p-{number}", uid=f"uid-p-{number}", spec={"nodeName": "n-1"})

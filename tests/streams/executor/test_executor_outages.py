@@ -13,7 +13,7 @@ from evictstream.kit.conformance.fake_faults import Fault
 from evictstream.models.messages.command import EvictionCommand
 from evictstream.models.messages.vocabulary import Action
 from evictstream.streams.broker.embedded import EmbeddedBroker
-from evictstream.streams.executor.cluster_life import SESSION_SECONDS
+from evictstream.streams.executor.cluster_life import GROUP_SESSION_SECONDS
 from evictstream.streams.settings import Settings
 from tests.guarantees.conftest import own_settings
 from tests.harness.ends import executor_process, group_members
@@ -69,7 +69,7 @@ def test_a_kafka_that_is_gone_beyond_a_session(
         down_at = time.monotonic()
         own_broker.kill() if fault == "killed" else own_broker.pause()
         executor.wait_for(lambda: deletes(api).total() >= PODS, "every delete while Kafka is gone")
-        time.sleep(max(0.0, down_at + SESSION_SECONDS + 5 - time.monotonic()))  # the fault itself
+        time.sleep(max(0.0, down_at + GROUP_SESSION_SECONDS + 5 - time.monotonic()))  # the fault itself
         own_broker.start() if fault == "killed" else own_broker.resume()
         results.wait_for(lambda seen: len(outcomes(seen)) == PODS, "an answer to each", seconds=60)
         api.put("Pod", "later", uid="uid-later", spec={"nodeName": "m-0"})

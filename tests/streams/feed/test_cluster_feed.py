@@ -27,7 +27,7 @@ pytestmark = pytest.mark.usefixtures("_short_watches")
 def _quick_proofs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cluster_feed, "PROOF_SECONDS", 3.0)
     monkeypatch.setattr(progress, "PROOF_SECONDS", 3.0)
-    monkeypatch.setattr(cluster_feed, "HEARTBEAT_SECONDS", 0.2)
+    monkeypatch.setattr(cluster_feed, "_HEARTBEAT_SECONDS", 0.2)
 
 
 def test_what_is_there_and_what_changes(declared: Settings, api: FakeApi, tmp_path: Path) -> None:
@@ -205,7 +205,7 @@ def test_what_is_too_large_for_kafka_is_undecidable(declared: Settings, api: Fak
 def test_a_feed_that_leads_again_keeps_the_newest_epoch(
     declared: Settings, api: FakeApi, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(feed_lease, "SESSION_SECONDS", 6.5)  # and so is told sooner that the other one has left
+    monkeypatch.setattr(feed_lease, "LEASE_SESSION_SECONDS", 6.5)  # and so is told sooner that the other one has left
     with feeding(declared, api, tmp_path) as first:
         listed(first)
         with feeding(declared, api, tmp_path) as second:
@@ -230,7 +230,7 @@ def test_a_feed_that_leads_again_keeps_the_newest_epoch(
 def test_credentials_that_are_gone_when_it_leads_again(
     declared: Settings, api: FakeApi, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(cluster_feed, "CREDENTIALS_SECONDS", 0.2)
+    monkeypatch.setattr(cluster_feed, "_CREDENTIALS_SECONDS", 0.2)
     with feeding(declared, api, tmp_path) as feed:
         listed(feed)
         (tmp_path / "kubeconfig").write_text("")

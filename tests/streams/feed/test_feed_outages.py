@@ -14,7 +14,7 @@ from evictstream.streams.broker.embedded import EmbeddedBroker
 from evictstream.streams.broker.feed_states import FeedState, read_state
 from evictstream.streams.errors import BrokerError, BrokerUnreachableError
 from evictstream.streams.feed import cluster_feed
-from evictstream.streams.feed.feed_lease import LEASE_SECONDS, SESSION_SECONDS
+from evictstream.streams.feed.feed_lease import LEASE_SECONDS, LEASE_SESSION_SECONDS
 from evictstream.streams.settings import Settings
 from tests.conftest import MakeSettings
 from tests.guarantees.conftest import own_settings
@@ -104,7 +104,7 @@ def test_a_kafka_that_is_gone_beyond_a_session(
         own_broker.kill() if fault == "killed" else own_broker.pause()
         for number in range(50):
             api.put("Pod", f"short-{number}", spec={"nodeName": "n-1"})
-        time.sleep(SESSION_SECONDS + 6)  # the fault itself
+        time.sleep(LEASE_SESSION_SECONDS + 6)  # the fault itself
         for number in range(50):
             api.remove("Pod", f"short-{number}")
         api.remove("Pod", "n-1-a")

@@ -29,7 +29,7 @@ SLOW_SECONDS = 4.0
 def _quick_proofs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cluster_feed, "PROOF_SECONDS", 3.0)
     monkeypatch.setattr(progress, "PROOF_SECONDS", 3.0)
-    monkeypatch.setattr(cluster_feed, "HEARTBEAT_SECONDS", 0.2)
+    monkeypatch.setattr(cluster_feed, "_HEARTBEAT_SECONDS", 0.2)
 
 
 def _versions(settings: Settings) -> Iterator[tuple[str, int]]:

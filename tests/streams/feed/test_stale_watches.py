@@ -20,7 +20,7 @@ pytestmark = pytest.mark.usefixtures("_short_watches")
 def _quick_proofs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cluster_feed, "PROOF_SECONDS", 3.0)
     monkeypatch.setattr(progress, "PROOF_SECONDS", 3.0)
-    monkeypatch.setattr(cluster_feed, "HEARTBEAT_SECONDS", 0.2)
+    monkeypatch.setattr(cluster_feed, "_HEARTBEAT_SECONDS", 0.2)
 
 
 @pytest.mark.usefixtures("_quick_proofs")

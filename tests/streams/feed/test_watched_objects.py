@@ -10,10 +10,10 @@ import pytest
 from evictstream.models.kubernetes.shapes import Kind
 from evictstream.streams.feed.watched_objects import (
     BROKEN,
+    read_bookmark_version,
     read_line,
     read_object,
     read_page,
-    read_version,
 )
 
 POD: dict[str, Any] = {
@@ -152,7 +152,7 @@ def test_a_line_is_taken_apart() -> None:
         b'{"type":"BOOKMARK","object":{"kind":"Pod","metadata":{"resourceVersion":"99","creationTimestamp":null}}}'
     )
     assert found.type == "BOOKMARK"
-    assert read_version(found.object) == "99"
+    assert read_bookmark_version(found.object) == "99"
 
 
 @pytest.mark.parametrize(

@@ -126,7 +126,7 @@ def test_hundreds_of_slow_clients_hold_up_no_probe(served: Served) -> None:
 
 
 def test_a_request_byte_by_byte_is_closed_in_time(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(endpoint, "REQUEST_SECONDS", 0.3)
+    monkeypatch.setattr(endpoint, "_REQUEST_SECONDS", 0.3)
     began = time.monotonic()
     with socket.create_connection((LOOPBACK, served.port)) as slow, suppress(ConnectionError):
         while time.monotonic() < began + 5:
@@ -136,7 +136,7 @@ def test_a_request_byte_by_byte_is_closed_in_time(served: Served, monkeypatch: p
 
 
 def test_an_answer_that_is_not_fetched_is_closed_in_time(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(endpoint, "REQUEST_SECONDS", 0.3)
+    monkeypatch.setattr(endpoint, "_REQUEST_SECONDS", 0.3)
     served.metrics.help = "x" * 8_000_000  # more than the sockets' buffers hold
     with socket.create_connection((LOOPBACK, served.port)) as slow:
         slow.sendall(b"GET /metrics HTTP/1.0\r\n\r\n")

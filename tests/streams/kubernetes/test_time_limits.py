@@ -83,7 +83,7 @@ def serve() -> Iterator[Callable[[bytes, bytes], DripServer]]:
 
 @pytest.fixture(autouse=True)
 def _short(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(exchange, "REQUEST_SECONDS", LIMIT_SECONDS)
+    monkeypatch.setattr(exchange, "_REQUEST_SECONDS", LIMIT_SECONDS)
 
 
 def connect(folder: Path, server: str, user: dict[str, Any] | None = None) -> Connection:
@@ -149,7 +149,7 @@ def hanging(folder: Path) -> dict[str, Any]:
 
 def test_a_plugin_that_hangs_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(exec_plugin, "PLUGIN_SECONDS", 0.3)
-    monkeypatch.setattr(exchange, "REQUEST_SECONDS", 30.0)
+    monkeypatch.setattr(exchange, "_REQUEST_SECONDS", 30.0)
     with FakeApi() as api:
         connection = connect(tmp_path, api.url, hanging(tmp_path))
         assert seconds_of(lambda: connection.get(PODS), CredentialsError) < 5
@@ -174,7 +174,7 @@ def test_nobody_waits_longer_for_a_plugin_than_a_request_may(tmp_path: Path) -> 
 
 def test_a_write_is_not_sent_again_after_its_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The answer 401 comes in time, the plugin's new token after it."""
-    monkeypatch.setattr(exchange, "REQUEST_SECONDS", 30.0)
+    monkeypatch.setattr(exchange, "_REQUEST_SECONDS", 30.0)
     plugin = tmp_path / "plugin.sh"
     shown = {"apiVersion": "client.authentication.k8s.io/v1", "kind": "ExecCredential", "status": {"token": "t"}}
     plugin.write_text(f"#!/bin/sh\nsleep $(cat {tmp_path}/pause)\necho '{json.dumps(shown)}'\n")

@@ -19,7 +19,7 @@ from evictstream.streams.settings import Settings
 from evictstream.streams.worker.metrics import WorkerMetrics
 from evictstream.streams.worker.served_partition import ServedPartition
 from evictstream.streams.worker.snapshot import PartitionView, Snapshot
-from evictstream.streams.worker.watchdog import Watchdog, limits_of
+from evictstream.streams.worker.watchdog import Watchdog, wait_limits
 from tests.harness.plans import one_partition
 
 NOON_US = 1_795_262_400_000_000
@@ -108,7 +108,7 @@ class Story:
         metrics = WorkerMetrics(
             counters=self.config.counters,
             partitions=cast("Partitions[ServedPartition]", self.engine),
-            watchdog=Watchdog(lambda _: self.ages, limits_of(Settings()), print),
+            watchdog=Watchdog(lambda _: self.ages, wait_limits(Settings()), print),
             snapshot=lambda: Snapshot(is_settled=True, partitions=self.views),
             inputs={"nodes": "nodes", "pods": "pods", "results": "results"},
             version="1.2.3",

@@ -16,7 +16,7 @@ from evictstream.streams.worker.cluster_signs import UNANSWERED_LIMIT_SECONDS, C
 from evictstream.streams.worker.gates import Gate
 from evictstream.streams.worker.health import Health
 from evictstream.streams.worker.snapshot import PartitionView, Snapshot
-from evictstream.streams.worker.watchdog import Watchdog, limits_of
+from evictstream.streams.worker.watchdog import Watchdog, wait_limits
 from tests.streams.worker.story import NOON_US, SECOND_US, TAINT, Story
 from tests.streams.worker.test_metrics import view
 
@@ -151,7 +151,7 @@ def test_a_feed_that_holds_nothing_is_in_no_log() -> None:
 
 
 def test_readyz_names_a_cluster_and_stays_ready() -> None:
-    watchdog = Watchdog(lambda _: dict.fromkeys(WaitKind, 0.0), limits_of(Settings()), print)
+    watchdog = Watchdog(lambda _: dict.fromkeys(WaitKind, 0.0), wait_limits(Settings()), print)
     report = Health(watchdog, lambda: snapshot(85, silent(48, 0), owing(3, 0))).ready(0.0)
     assert report.status == 200
     body = cast("dict[str, list[dict[str, object]]]", report.body)

@@ -20,7 +20,7 @@ from evictstream.streams.worker.watchdog import (
     Stuck,
     Watchdog,
     find_stuck,
-    limits_of,
+    wait_limits,
 )
 
 LIMITS = {
@@ -73,7 +73,7 @@ class Worker:
 
 
 def test_limits_by_default() -> None:
-    assert limits_of(Settings()) == LIMITS
+    assert wait_limits(Settings()) == LIMITS
 
 
 @pytest.mark.parametrize("wait", WaitKind)

@@ -3,7 +3,7 @@
 import msgspec
 
 from evictstream.kit.upstream.lifecycle.nodes import Condition, WatchedNode
-from evictstream.models.kubernetes.objects import MissingFieldError, check_kind, read_instant, read_taints
+from evictstream.models.kubernetes.objects import MissingFieldError, check_object_kind, read_instant, read_taints
 from evictstream.models.kubernetes.shapes import TaintObject
 
 
@@ -50,7 +50,7 @@ def read_watched_node(found: WatchedNodeObject) -> WatchedNode:
         WrongKindError: not a v1 Node.
         FieldTimeError: a text is no instant.
     """
-    check_kind(found.kind, found.api_version, "Node")
+    check_object_kind(found.kind, found.api_version, "Node")
     metadata = found.metadata
     if metadata is None or not metadata.name:
         raise MissingFieldError("metadata.name" if metadata is not None else "metadata")

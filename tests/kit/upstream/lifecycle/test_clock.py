@@ -10,7 +10,7 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 from evictstream.kit.upstream.lifecycle import (
-    Change,
+    ClusterChange,
     ConditionsWritten,
     LifecycleClock,
     LifecycleSettings,
@@ -29,7 +29,7 @@ class Scene:
     def __init__(self, size: int, settings: LifecycleSettings | None = None) -> None:
         self.lifecycle = NodeLifecycle(settings)
         self.clock = LifecycleClock(self.lifecycle, START_US)
-        self.changes: list[Change] = []
+        self.changes: list[ClusterChange] = []
         for number in range(size):
             self.lifecycle.put_node(node(f"n{number}", ready("True")), START_US)
 
@@ -197,14 +197,14 @@ def test_how_often_the_clock_is_asked_does_not_matter(waits_us: list[int], livin
 
     lifecycle = scene()
     clock = LifecycleClock(lifecycle, START_US)
-    at_us, got = START_US, list[Change]()
+    at_us, got = START_US, list[ClusterChange]()
     for wait_us in waits_us:
         at_us += wait_us
         got += clock.advance(at_us)
     got += clock.advance(START_US + 400 * SECOND_US)
 
     lifecycle = scene()
-    expected: list[Change] = []
+    expected: list[ClusterChange] = []
     for tenths in range(4001):
         at_us = START_US + tenths * SECOND_US // 10
         expected += lifecycle.monitor(at_us) if tenths % 50 == 0 else ()

@@ -21,7 +21,7 @@ import pytest
 
 from evictstream.kit.upstream.lifecycle import (
     INSTANT,
-    Change,
+    ClusterChange,
     ConditionsWritten,
     LifecycleClock,
     LifecycleSettings,
@@ -132,7 +132,7 @@ class Replay:
         self.pods_on_each = pods_on_each
         self.ordered_by = ordered_by
         self.silent: set[str] = set()
-        self.changes: list[Change] = []
+        self.changes: list[ClusterChange] = []
 
     def run(self, recorded: Recorded) -> None:
         """Play all events in the order of their times; heartbeats come first where times are equal."""

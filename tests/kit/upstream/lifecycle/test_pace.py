@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from evictstream.kit.upstream.lifecycle import (
     INSTANT,
-    Change,
     ClientLimiter,
+    ClusterChange,
     ConditionsWritten,
     LifecycleClock,
     LifecycleSettings,
@@ -49,12 +49,12 @@ class Scene:
         self.clock = LifecycleClock(self.lifecycle, 0, pace)
         for number in range(size):
             self.clock.put_node(node(f"n{number}", ready("True")), 0)
-        self.changes: list[Change] = []
+        self.changes: list[ClusterChange] = []
 
     def run(self, to_us: int) -> None:
         self.changes += self.clock.advance(to_us)
 
-    def times_ms(self, kind: type[Change]) -> list[float]:
+    def times_ms(self, kind: type[ClusterChange]) -> list[float]:
         return [(change.at_us - FOUND_US) / MILLISECOND_US for change in self.changes if isinstance(change, kind)]
 
     def tainted_ms(self) -> list[float]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import pytest
 
 from evictstream.kit.upstream.lifecycle import (
-    Change,
+    ClusterChange,
     ConditionsWritten,
     PodsMarkedNotReady,
     RequestPace,
@@ -97,7 +97,7 @@ def test_the_range_contains_the_recorded_taints(name: str, known: RequestPace, p
     incident = next(one for one in INCIDENTS if one.name == name)
     recorded = read_recorded(name)
 
-    def play(pace: RequestPace) -> list[Change]:
+    def play(pace: RequestPace) -> list[ClusterChange]:
         replay = Replay(incident, recorded, finds_silence=True, pace=pace, pods_on_each=pods_on_each)
         replay.run(recorded)
         return replay.changes

@@ -12,11 +12,11 @@ from evictstream.kit.upstream.taint_eviction import (
     AdditionSkipped,
     ApiServer,
     AttemptFailed,
+    ControllerOutcome,
     EventEmitted,
     EvictionForgotten,
     NodeGone,
     NodeSeen,
-    Outcome,
     PodDeleted,
     PodGone,
     PodSeen,
@@ -32,7 +32,7 @@ A = Taint("a", "", NO_EXECUTE)
 B = Taint("b", "", NO_EXECUTE)
 HORIZON = 100_000.0
 
-Step: TypeAlias = Callable[["Stage"], list[Outcome]]
+Step: TypeAlias = Callable[["Stage"], list[ControllerOutcome]]
 
 
 def us(seconds: float) -> int:
@@ -47,7 +47,7 @@ def tol(key: str = "", seconds: int | None = None, value: str = "", effect: str 
 class Stage:
     def __init__(self, api: ApiServer | None = None, *, comparison_operators: bool = False) -> None:
         self.controller = TaintEvictionController(api, comparison_operators=comparison_operators)
-        self.outcomes: list[Outcome] = []
+        self.outcomes: list[ControllerOutcome] = []
         self.versions = itertools.count(1)
 
     def play(self, steps: Iterable[Step], until: float = HORIZON) -> Stage:
@@ -118,7 +118,7 @@ def restart(at: float) -> Step:
     return lambda stage: stage.controller.restart(us(at))
 
 
-def _line(outcome: Outcome) -> str:
+def _line(outcome: ControllerOutcome) -> str:
     at, name = _seconds(outcome.at_us), outcome.address.removeprefix("ns/")
     match outcome:
         case TimerSet(fire_at_us=fire_at_us):

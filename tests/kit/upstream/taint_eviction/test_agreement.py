@@ -17,10 +17,10 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule, run_state_machine_as_test
 
 from evictstream.kit.upstream.taint_eviction import (
-    Change,
+    ControllerInput,
+    ControllerOutcome,
     NodeGone,
     NodeSeen,
-    Outcome,
     PodDeleted,
     PodGone,
     PodSeen,
@@ -282,7 +282,7 @@ class BothMachine(RuleBasedStateMachine):
         event = PodEvent(type=EventType.MODIFIED, pod=pod, at_us=self._now_us, origin=ORIGIN)
         self._feed(PodSeen(self._now_us, pod), apply_pod(self.aggregate, event, self.eviction_rules))
 
-    def _lose_pod(self, pod: Pod) -> list[Outcome]:
+    def _lose_pod(self, pod: Pod) -> list[ControllerOutcome]:
         """Let a pod be gone for both; gives what the reference does about it."""
         del self.pods[pod.name]
         self.serial += 1
@@ -292,14 +292,14 @@ class BothMachine(RuleBasedStateMachine):
             self._keep(apply_pod(self.aggregate, event, self.eviction_rules))
         return apply(self.reference, PodGone(self._now_us, gone))
 
-    def _feed(self, change: Change, changes: Changes) -> None:
+    def _feed(self, change: ControllerInput, changes: Changes) -> None:
         self._keep(changes)
         self._settle(apply(self.reference, change))
 
     def _keep(self, changes: Changes) -> None:
         self.timers.update(changes.wakeups)
 
-    def _settle(self, outcomes: list[Outcome] | None = None) -> None:
+    def _settle(self, outcomes: list[ControllerOutcome] | None = None) -> None:
         """Let both do what is due now, compare, and let the cluster do what they asked for."""
         theirs = (outcomes or []) + self.reference.advance(self._now_us)
         deleted = {outcome.uid for outcome in theirs if isinstance(outcome, PodDeleted)}

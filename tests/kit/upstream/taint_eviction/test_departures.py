@@ -13,7 +13,7 @@ from evictstream.kit.upstream.taint_eviction import (
     PodDeleted,
     PodSeen,
     TaintEvictionController,
-    replay,
+    run_controller,
 )
 from evictstream.models.kubernetes import NO_EXECUTE, NOT_READY, UNREACHABLE, Node, Pod, Taint, Toleration
 from tests.models.eviction.scene import ADDED, DELETED, MODIFIED, NODE, Scene, tolerate, us
@@ -75,7 +75,7 @@ class Two:
         return self
 
     def upstream(self) -> float | None:
-        outcomes = replay(TaintEvictionController(), self.changes, us(10_000))
+        outcomes = run_controller(TaintEvictionController(), self.changes, us(10_000))
         return next(((one.at_us - us(0)) / 1e6 for one in outcomes if isinstance(one, PodDeleted)), None)
 
     def ours(self) -> float | None:

@@ -16,14 +16,14 @@ import msgspec
 import pytest
 
 from evictstream.kit.upstream.taint_eviction import (
-    Change,
+    ControllerInput,
     NodeGone,
     NodeSeen,
     PodDeleted,
     PodGone,
     PodSeen,
     TaintEvictionController,
-    replay,
+    run_controller,
 )
 from evictstream.models.kubernetes import NodeObject, PodObject, read_node, read_pod
 
@@ -56,9 +56,9 @@ def instant_us(text: str) -> int:
     return (dt.datetime.fromisoformat(text) - dt.datetime(1970, 1, 1, tzinfo=dt.UTC)) // dt.timedelta(microseconds=1)
 
 
-def changes(name: str) -> list[Change]:
+def changes(name: str) -> list[ControllerInput]:
     """Read what the feed saw, in the order in which it did; an instant before that of its predecessor is lifted."""
-    found: list[Change] = []
+    found: list[ControllerInput] = []
     at_us = 0
     with gzip.open(RECORDED / name / "events.jsonl.gz", "rt", encoding="utf-8") as lines:
         for line in lines:
@@ -84,7 +84,7 @@ def upstream(name: str) -> list[Deletion]:
 
 def modelled(name: str) -> list[Deletion]:
     recorded = changes(name)
-    outcomes = replay(TaintEvictionController(), recorded, recorded[-1].at_us + AFTERMATH_US)
+    outcomes = run_controller(TaintEvictionController(), recorded, recorded[-1].at_us + AFTERMATH_US)
     return [Deletion(one.at_us, one.uid, one.address) for one in outcomes if isinstance(one, PodDeleted)]
 
 

@@ -10,8 +10,8 @@ import pytest
 from evictstream.kit.upstream.taint_eviction import (
     EVENT_REASON,
     EVENT_TYPE,
+    ControllerOutcome,
     EventEmitted,
-    Outcome,
     PodDeleted,
     TaintEvictionController,
     stay_us,
@@ -243,7 +243,7 @@ def test_time_to_stay(seconds: list[int | None], expected_us: int | None) -> Non
 def test_event_of_a_deletion() -> None:
     """TestPodDeletionEvent/emitPodDeletionEvent"""
     stage = Stage()
-    outcomes: list[Outcome] = node(0, ONE)(stage) + pod(0, name="test", namespace="test")(stage)
+    outcomes: list[ControllerOutcome] = node(0, ONE)(stage) + pod(0, name="test", namespace="test")(stage)
     assert outcomes[0] == EventEmitted(0, "test/test", "Marking for deletion Pod test/test")
     assert (EVENT_TYPE, EVENT_REASON) == ("Normal", "TaintManagerEviction")
 
