@@ -8,11 +8,13 @@ one of these fixtures gets the marker `kafka` here; a test that starts a broker 
 from __future__ import annotations
 
 import functools
+import gc
 import os
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from typing import Any
 
+import hypothesis
 import pytest
 
 from evictstream.streams.broker.container import IMAGE, engine_answers
@@ -48,6 +50,11 @@ IN_ONE_PROCESS = {
     "tests/streams/engine/test_transactions.py",
     "tests/streams/engine/test_transactions_v2.py",
 }
+
+START = KafkaNode.start
+
+# `make quick` draws a fifth of the examples that `make test` draws; see tests/harness/examples.py for given numbers.
+hypothesis.settings.register_profile("quick", max_examples=20)
 
 MakeSettings = Callable[..., Settings]
 
@@ -89,31 +96,35 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         items.sort(key=lambda item: [item.get_closest_marker(name) is None for name in ("slow", "kafka")])
 
 
-@pytest.fixture(autouse=True)
-def clean_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nobody's variables change what a test sees."""
-    for name in os.environ:
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Thousands of collected tests stay until the end: the garbage collector passes over them from here on."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
+
+
+# A hook, since fixtures for each of thousands of tests would cost as much as the tests.
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Nothing of the shell or of earlier tests changes what a test sees; only a test with the marker has a Kafka."""
+    for name in list(os.environ):
         if name.upper().startswith("EVICTSTREAM_") or name == "KAFKA_BOOTSTRAP_SERVERS":
-            monkeypatch.delenv(name)
-
-
-@pytest.fixture(autouse=True)
-def no_kafka_is_away() -> None:
-    """What earlier tests of this process have found out about their brokers is forgotten."""
+            del os.environ[name]
+    # What earlier tests of this process have found out about their brokers.
     vars(REACH).update(vars(Reach()))
-
-
-@pytest.fixture(autouse=True)
-def no_unmarked_kafka(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A test that starts a broker without the marker fails, so `make quick` stays without one."""
-
-    def refuse(_: KafkaNode) -> None:
-        pytest.fail("this test starts a Kafka: mark it with `kafka`")
-
-    if request.node.get_closest_marker("kafka") is None:
-        monkeypatch.setattr(KafkaNode, "start", refuse)
-    elif _kafka_is_embedded():
+    needs_kafka = item.get_closest_marker("kafka") is not None
+    setattr(KafkaNode, "start", START if needs_kafka else _refuse)  # noqa: B010 - a method, to a checker of types
+    if needs_kafka and _kafka_is_embedded():
         use_kafka_classes()
+
+
+def _refuse(_: KafkaNode) -> None:
+    """A test that starts a broker without the marker fails, so `make quick` stays without one."""
+    pytest.fail("this test starts a Kafka: mark it with `kafka`")
 
 
 @pytest.fixture(scope="session")
