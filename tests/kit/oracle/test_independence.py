@@ -39,4 +39,6 @@ def test_nothing_that_is_judged_imports_the_oracle() -> None:
         for file in (ROOT / room).rglob("*.py")
         if not any(file.is_relative_to(ROOT / judge) for judge in rooms)
     ]
-    assert [file for file in files if any(name.startswith(OURS) for name in imported(file))] == []
+    assert len(files) > 100
+    near = [file for file in files if "oracle" in file.read_text()]  # to parse all would take seconds
+    assert [file for file in near if any(name.startswith(OURS) for name in imported(file))] == []
