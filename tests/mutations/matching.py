@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import difflib
+import functools
 import textwrap
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -47,7 +48,7 @@ def carry_out(change: Change, root: Path) -> None:
     wanted = _parsed(change.pattern)
     file = file_of(change.module, root)
     text = file.read_bytes() if file.exists() else None
-    functions = {} if text is None else dict(_functions(text))
+    functions = {} if text is None else _functions_of(text)
     places = list(_places(functions[change.function], wanted)) if change.function in functions else []
     if text is not None and len(places) == 1:
         file.write_bytes(_replaced(text, places[0], change.replacement))
@@ -91,6 +92,11 @@ def _modules(root: Path) -> Iterator[tuple[str, Path]]:
             yield ".".join(file.relative_to(root / "src").with_suffix("").parts).removesuffix(".__init__"), file
 
 
+@functools.lru_cache(1)  # changes of one module stand side by side
+def _functions_of(text: bytes) -> dict[str, ast.AST]:
+    return dict(_functions(text))
+
+
 def _functions(text: bytes) -> Iterator[tuple[str, ast.AST]]:
     """Yield each function and class by its qualified name, and the module by an empty one."""
 
@@ -99,7 +105,7 @@ def _functions(text: bytes) -> Iterator[tuple[str, ast.AST]]:
             if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
                 yield outer + child.name, child
                 yield from below(child, f"{outer}{child.name}.")
-            else:
+            elif not isinstance(child, ast.expr):  # which holds none
                 yield from below(child, outer)
 
     tree = ast.parse(text)

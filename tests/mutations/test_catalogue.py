@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import functools
 import shutil
+import types
 from pathlib import Path
 
 import pytest
@@ -38,9 +39,7 @@ def test_each_change_finds_its_place(mutation: Mutation, tree: Path) -> None:
             text = file.read_bytes() if file.exists() else b""
             unchanged.setdefault(file, text)
             carry_out(change, tree)
-            tree_of_change = ast.parse(file.read_bytes())
-            compile(tree_of_change, file, "exec")
-            assert ast.dump(tree_of_change) != _dump(text)
+            assert _does(compile(file.read_bytes(), file, "exec")) != _does(_compiled(text))
     finally:
         for file, text in unchanged.items():
             if text:
@@ -57,9 +56,15 @@ def test_the_tests_that_have_to_notice_are_there(mutation: Mutation) -> None:
             assert name in _functions(file), f"{file} has no {name}"
 
 
-@functools.cache
-def _dump(text: bytes) -> str:
-    return ast.dump(ast.parse(text))
+@functools.lru_cache(1)  # changes of one module stand side by side
+def _compiled(text: bytes) -> types.CodeType:
+    return compile(text, "unchanged", "exec")
+
+
+def _does(code: types.CodeType) -> tuple[object, ...]:
+    """What code does, wherever its lines are."""
+    constants = [_does(one) if isinstance(one, types.CodeType) else repr(one) for one in code.co_consts]
+    return code.co_code, code.co_exceptiontable, code.co_names, code.co_varnames, code.co_freevars, tuple(constants)
 
 
 @functools.cache
