@@ -12,25 +12,28 @@ from __future__ import annotations
 import collections
 import datetime as dt
 import json
+from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple, get_args
+from typing import Any, NamedTuple, get_args
 
 import pytest
 
 from evictstream.kit.demo.judgement import oracle_limits
-from evictstream.kit.oracle import InputRecord, MessageRecord, Promptness, judge
+from evictstream.kit.oracle import InputRecord, MessageRecord, Promptness, Violation, judge
 from evictstream.kit.oracle.records import InputTopic, OutputTopic
 from evictstream.kit.replay.simulated_executor import SimulatedExecutor
 from evictstream.streams.engine.core.outbox import Outbox
 from evictstream.streams.partition.eviction_partition import EvictionPartition
 from evictstream.streams.settings import Settings
-from tests.harness.incidents import INCIDENTS, events_of
+from tests.harness.incidents import INCIDENTS, events_of, incidents
 from tests.harness.plans import one_partition, taken_over
 
 FOLDERS = sorted(INCIDENTS.glob("*-no-evictor"))
 SECOND_US = 1_000_000
 AFTERMATH_US = 60 * SECOND_US
 FIRE_LIMIT = 100_000
+
+Event = dict[str, Any]
 
 
 class FakeRecord(NamedTuple):
@@ -87,6 +90,10 @@ class VirtualService:
         """Give the messages of a topic."""
         return [json.loads(message.value) for message in self.messages if message.topic == topic]
 
+    def commands(self) -> list[tuple[int, dict[str, object]]]:
+        """Give each command with its instant."""
+        return [(one.append_at_us, json.loads(one.value)) for one in self.messages if one.topic == "commands"]
+
     def _append(self, topic: InputTopic, value: dict[str, object]) -> None:
         heard = InputRecord(
             topic=topic,
@@ -131,10 +138,10 @@ class VirtualService:
                 self._append("results", answer.result)
 
 
-def play(folder: Path, restart_every: int) -> VirtualService:
+def play(events: Sequence[Event], restart_every: int) -> VirtualService:
     """Play an incident."""
     service = VirtualService()
-    for number, event in enumerate(events_of(folder), start=1):
+    for number, event in enumerate(events, start=1):
         at_us = _instant_us(str(event["observedAt"]))
         service.advance(at_us)
         before = service.stand_in.admit(json.dumps(event).encode(), at_us)
@@ -150,11 +157,8 @@ def _instant_us(text: str) -> int:
     return int(dt.datetime.fromisoformat(text).timestamp() * SECOND_US)
 
 
-@pytest.mark.parametrize("restart_every", [0, 40], ids=["without restart", "restart every 40 events"])
-@pytest.mark.parametrize("folder", FOLDERS, ids=[folder.name for folder in FOLDERS])
-def test_recorded_incident(folder: Path, restart_every: int) -> None:
-    service = play(folder, restart_every)
-    violations = judge(
+def violations(service: VirtualService) -> list[Violation]:
+    return judge(
         service.inputs,
         service.messages,
         ended_at_us=service.now_us,
@@ -163,17 +167,15 @@ def test_recorded_incident(folder: Path, restart_every: int) -> None:
         early_us=0,
         promptness=Promptness(late_us=0, view_us=0),
     )
-    assert violations == []
-    assert service.of("dead-letters") == []
+
+
+@pytest.mark.parametrize("folder", incidents(FOLDERS))
+def test_recorded_incident(folder: Path) -> None:
+    """Right as it is; and with restarts command by command, field by field, as if nothing had happened."""
+    events = events_of(folder)
+    service, often, seldom = (play(events, restart_every) for restart_every in (0, 7, 40))
     assert sum(command["action"] == "Evict" for command in service.of("commands")) > 0
-
-
-@pytest.mark.parametrize("folder", FOLDERS, ids=[folder.name for folder in FOLDERS])
-def test_restarts_change_nothing(folder: Path) -> None:
-    """Command by command, field by field: as if nothing had happened."""
-
-    def told(restart_every: int) -> list[tuple[int, dict[str, object]]]:
-        commands = (one for one in play(folder, restart_every).messages if one.topic == "commands")
-        return [(one.append_at_us, json.loads(one.value)) for one in commands]
-
-    assert told(7) == told(0)
+    assert often.commands() == seldom.commands() == service.commands()
+    for one in (service, seldom):
+        assert violations(one) == []
+        assert one.of("dead-letters") == []

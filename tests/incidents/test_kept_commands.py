@@ -17,7 +17,7 @@ import pytest
 
 from evictstream.kit.replay.replay import Replay
 from evictstream.streams.settings import Settings
-from tests.harness.incidents import INCIDENTS
+from tests.harness.incidents import INCIDENTS, LARGEST
 from tests.kit.replay.recorded import EVICTED, PARTITIONS, incident
 
 FOLDERS = [Path(__file__).with_name(name) for name in ("commands_2", "commands")]
@@ -47,7 +47,11 @@ def changed(kept: object, now: object) -> bool:
     return kept != now
 
 
-@pytest.mark.parametrize("name", sorted(RECORDINGS))
+@pytest.mark.parametrize(
+    "name",
+    # Alike, but for what its recorded controller has done already: the slower one is left to `make test`.
+    [pytest.param(name, marks=pytest.mark.slow if name == LARGEST else ()) for name in sorted(RECORDINGS)],
+)
 def test_commands_are_those_of_earlier_versions(name: str) -> None:
     newest = next(file for folder in FOLDERS if (file := folder / f"{name}.jsonl.gz").exists())
     kept = by_node(gzip.decompress(newest.read_bytes()).splitlines())

@@ -19,7 +19,7 @@ from evictstream.kit.replay.sources import open_source
 from evictstream.kit.replay.upstream_run import UpstreamRun
 from evictstream.models.instants import instant_us
 from evictstream.streams.settings import Settings
-from tests.harness.incidents import INCIDENTS
+from tests.harness.incidents import INCIDENTS, incidents
 from tests.kit.replay.recorded import CLUSTER, EVICTED, PARTITIONS, incident
 
 AFTERMATH_SECONDS = 60.0
@@ -99,12 +99,12 @@ def deletions(folder: Path) -> list[Departure]:
     ]
 
 
-@pytest.mark.parametrize("name", RECORDED)
+@pytest.mark.parametrize("name", incidents(RECORDED))
 def test_what_the_recorded_controller_did_otherwise(name: str) -> None:
     assert counted(incident(EVICTED / name), deletions(EVICTED / name)) == RECORDED[name]
 
 
-@pytest.mark.parametrize("name", MODELLED)
+@pytest.mark.parametrize("name", incidents(MODELLED))
 def test_what_the_modelled_controller_would_do_otherwise(name: str) -> None:
     assert counted(incident(INCIDENTS / name)) == MODELLED[name]
 

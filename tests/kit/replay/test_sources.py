@@ -13,7 +13,7 @@ from evictstream.kit.inputs.opening import live
 from evictstream.kit.replay.sources import open_source
 from evictstream.models.instants import instant_us
 from evictstream.streams.errors import WrongUseError
-from tests.harness.incidents import INCIDENTS, events_of
+from tests.harness.incidents import INCIDENTS, events_of, incidents
 from tests.kit.recordings.audit_samples import SUCCESS
 from tests.kit.replay.recorded import outcomes
 
@@ -54,16 +54,12 @@ def audited(event: Event) -> Event:
     return result
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_an_audit_log_replays_as_the_watch_does(name: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", incidents(NAMES))
+def test_audit_log_and_list_replay_as_the_watch_does(name: str, tmp_path: Path) -> None:
     events = incident(name)
     watch = outcomes([written(tmp_path / "watch", events)])
     assert outcomes([written(tmp_path / "audit", [audited(event) for event in events])]) == watch
 
-
-@pytest.mark.parametrize("name", NAMES)
-def test_list_and_audit_log_replay_as_the_watch_does(name: str, tmp_path: Path) -> None:
-    events = incident(name)
     seen: set[str] = set()
     begins = 0
     for event in events:  # as long as each object is new, it is the listing with which the watch began
@@ -73,12 +69,11 @@ def test_list_and_audit_log_replay_as_the_watch_does(name: str, tmp_path: Path) 
         begins += 1
     listed = {"kind": "List", "apiVersion": "v1", "items": [event["object"] for event in events[:begins]]}
     (tmp_path / "list").write_text(json.dumps(listed, indent=4))
-    log = written(tmp_path / "audit", [audited(event) for event in events[begins:]])
-    watch = outcomes([written(tmp_path / "watch", events)])
+    log = written(tmp_path / "rest of the audit log", [audited(event) for event in events[begins:]])
     assert outcomes([tmp_path / "list", log], at=events[0]["observedAt"]) == watch
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", incidents(NAMES))
 def test_assumed_times_evict_the_same_pods_somewhat_earlier(name: str, tmp_path: Path) -> None:
     events = incident(name)
     files = [
