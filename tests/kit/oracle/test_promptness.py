@@ -263,6 +263,20 @@ def ends(events: Sequence[Event], commands: Sequence[Seen]) -> list[Event]:
     return found
 
 
+@pytest.fixture(scope="module")
+def right() -> tuple[list[Event], list[Seen]]:
+    """All events of an incident, and the commands that are right for them."""
+    recorded = events_of(INCIDENT)
+    commands = perfect(plan_of(recorded))
+    events = sorted([*recorded, *ends(recorded, commands)], key=lambda event: str(event["observedAt"]))
+    assert rules(events, *commands, end_us=end_of(commands)) == set()
+    return events, commands
+
+
+def end_of(commands: Sequence[Seen]) -> int:
+    return max(one.at_us for one in commands) + 60_000_000
+
+
 @pytest.mark.parametrize(
     "tamper",
     [
@@ -278,12 +292,10 @@ def ends(events: Sequence[Event], commands: Sequence[Seen]) -> list[Event]:
     ],
 )
 @pytest.mark.parametrize("action", ["Schedule", "Evict"])
-def test_one_wrong_command_among_all_of_an_incident(action: str, tamper: Callable[[list[Seen], int], object]) -> None:
-    recorded = events_of(INCIDENT)
-    right = perfect(plan_of(recorded))
-    events = sorted([*recorded, *ends(recorded, right)], key=lambda event: str(event["observedAt"]))
-    end_us = max(one.at_us for one in right) + 60_000_000
-    assert rules(events, *right, end_us=end_us) == set()
-    wrong = copy.deepcopy(right)
+def test_one_wrong_command_among_all_of_an_incident(
+    action: str, tamper: Callable[[list[Seen], int], object], right: tuple[list[Event], list[Seen]]
+) -> None:
+    events, commands = right
+    wrong = copy.deepcopy(commands)
     tamper(wrong, max(i for i, one in enumerate(wrong) if one.command["action"] == action))
-    assert rules(events, *wrong, end_us=end_us) != set()
+    assert rules(events, *wrong, end_us=end_of(commands)) != set()
