@@ -97,7 +97,7 @@ def test_many_simultaneous_timers_neither_spin_nor_wait() -> None:
 
 
 @pytest.mark.parametrize("has_kip_890", [False, True], ids=["before KIP-890", "KIP-890"])
-@pytest.mark.parametrize("seed", [1090, 1765])
+@pytest.mark.parametrize("seed", [1090, pytest.param(1765, marks=pytest.mark.slow)])
 def test_other_partitions_after_a_failed_take_over_are_taken_over(seed: int, *, has_kip_890: bool) -> None:
     """The worker waited for the group to take offsets of partitions that were not assigned to it any more: forever."""
     assert Simulation(generate(seed, Shape()), has_kip_890=has_kip_890).run().violations == ()
