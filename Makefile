@@ -26,7 +26,7 @@ demo: $(VENV)/.ready ## Show the whole story on a recorded incident, with a Kafk
 
 # These tests compute and do not wait, and each process collects all tests for itself: one for each core.
 quick: $(VENV)/.ready ## Run the tests that need no Kafka and take seconds, on all cores.
-	$(BIN)/python -m pytest --numprocesses auto -m "not kafka and not slow and not alone and not kit and not e2e" $(ARGS)
+	$(BIN)/python -m pytest --numprocesses auto --hypothesis-profile quick -m "not kafka and not slow and not alone and not kit and not e2e" $(ARGS)
 
 # Two runs: what bounds how late something may be has the machine for itself. Both run, so that all failures are seen.
 # It is the first one, since it leaves the tests compiled: five processes at once would do so each for itself.

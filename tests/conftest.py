@@ -53,6 +53,11 @@ IN_ONE_PROCESS = {
 
 START = KafkaNode.start
 
+# How fast examples are drawn says how busy the machine is, and no more.
+hypothesis.settings.register_profile(
+    "usual", hypothesis.settings(), deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
+)
+hypothesis.settings.load_profile("usual")
 # `make quick` draws a fifth of the examples that `make test` draws; see tests/harness/examples.py for given numbers.
 hypothesis.settings.register_profile("quick", max_examples=20)
 

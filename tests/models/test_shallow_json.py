@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from evictstream.models.shallow_json import ListSplitter, SplitItem, shallow
+from tests.harness.examples import examples
 
 LEVELS = [990, 1_500, 9_995, 100_000]
 """Where decoders of Python 3.11, 3.12 and 3.13 give up, and far beyond."""
@@ -47,7 +48,7 @@ def test_an_object_of_any_depth_becomes_readable(levels: int) -> None:
     assert found["spec"] == {"x": '}]"{'}
 
 
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 @given(values, st.integers(1, 5), st.booleans())
 def test_what_is_not_too_deep_stays_as_it_is(value: Any, levels: int, is_ascii: bool) -> None:  # noqa: FBT001 - drawn
     text = json.dumps({"it": value}, ensure_ascii=is_ascii).encode(errors="replace")
@@ -68,7 +69,7 @@ def test_brackets_and_quotes_that_do_not_match_are_refused(broken: bytes) -> Non
 
 
 # Drawing an object with long texts takes some 100 ms on a busy machine: that is no fault.
-@settings(max_examples=50, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(50), suppress_health_check=[HealthCheck.too_slow])
 @given(
     st.permutations(["metadata", "items", "kind", "more"]),
     st.lists(st.dictionaries(st.text(), values, max_size=4), max_size=6),

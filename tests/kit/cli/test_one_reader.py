@@ -18,6 +18,7 @@ from evictstream.kit.cli.rules.object_files import read_objects
 from evictstream.kit.inputs.opening import kept
 from evictstream.kit.recordings import Entry, open_recordings
 from evictstream.kit.replay.sources import open_source
+from tests.harness.examples import examples
 from tests.kit.inputs.test_any_layout import printed
 from tests.streams.feed.samples import Object, node, pod
 
@@ -81,7 +82,7 @@ def by_replay(name: str) -> list[Object]:
     return found
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 @given(made=files())
 def test_the_same_objects_for_every_command(made: tuple[list[Object], bytes]) -> None:
     expected, data = made

@@ -15,6 +15,7 @@ from evictstream.kit.inputs.files import pieces_of
 from evictstream.kit.inputs.json_documents import documents
 from evictstream.kit.inputs.pieces import Document, ListItem
 from evictstream.kit.inputs.recognition import EndOfList, KubernetesObject, recognised
+from tests.harness.examples import examples
 
 SPACE = st.text(alphabet=" \n\t\r", max_size=3)
 TEXTS = st.text(alphabet='ab{}[]",:\\\nitemskindä\u2028', max_size=8)
@@ -50,7 +51,7 @@ FORMS: st.SearchStrategy[Callable[[str], bytes]] = st.sampled_from(
 )
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(made=LISTS.flatmap(lambda value: st.tuples(st.just(value), printed(value))), form=FORMS)
 def test_any_layout_of_any_list(made: tuple[Any, str], form: Callable[[str], bytes]) -> None:
     value, text = made
@@ -61,7 +62,7 @@ def test_any_layout_of_any_list(made: tuple[Any, str], form: Callable[[str], byt
     assert objects == [{"kind": kind, "apiVersion": "v1"} | item for item in value["items"]]
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(made=LISTS.flatmap(lambda value: st.tuples(st.just(value), printed(value))), data=st.data())
 def test_a_list_that_comes_in_small_parts(made: tuple[Any, str], data: st.DataObject) -> None:
     value, text = made
@@ -75,7 +76,7 @@ def test_a_list_that_comes_in_small_parts(made: tuple[Any, str], data: st.DataOb
     assert items == value["items"]
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(made=st.lists(LISTS.flatmap(printed), min_size=1, max_size=3), cut=st.floats(0, 1))
 def test_a_cut_costs_nothing_that_follows(made: list[str], cut: float) -> None:
     *_, last = made

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from evictstream.kit.recordings.record import RecordedRecord, Role
 from evictstream.kit.recordings.recording_folder import DEEPEST_LEVELS, RecordingWriter, read_folder, read_manifest
 from evictstream.streams.errors import EvictstreamError, RecordingError, WrongUseError
+from tests.harness.examples import examples
 
 ROLES: tuple[Role, ...] = ("nodes", "pods", "results")
 BYTES = (
@@ -40,7 +41,7 @@ def written(folder: Path, records: list[RecordedRecord]) -> Path:
 @given(
     data=st.lists(st.tuples(st.sampled_from(ROLES), st.integers(0, 3), st.integers(0, 50), BYTES, BYTES), max_size=30)
 )
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(max_examples=examples(60), suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 def test_any_bytes_come_back_as_they_were(
     data: list[tuple[Role, int, int, bytes | None, bytes | None]], tmp_path_factory: pytest.TempPathFactory
 ) -> None:

@@ -28,6 +28,7 @@ from evictstream.kit.upstream.lifecycle import (
     plausible_paces,
 )
 from evictstream.models.kubernetes import NO_EXECUTE, Pod, Toleration
+from tests.harness.examples import examples
 from tests.kit.upstream.taint_range import TaintRange, taint_range
 
 SECOND_US = 1_000_000
@@ -99,9 +100,16 @@ DEAD = ((10, 10), (10, 0))
             (0, 18),
             (0, 180),
             id="3 zones of 6, all silent: every zone full",
+            marks=pytest.mark.slow,
         ),
         pytest.param(Outage(((18, 18),), rate=FAST), (0, 18), (0, 180), id="18 of 18 silent: three waves of 8 workers"),
-        pytest.param(Outage(((18, 18),)), (0, 4), (0, 40), id="18 of 18 silent, 0.1 per second: a round of 30 s"),
+        pytest.param(
+            Outage(((18, 18),)),
+            (0, 4),
+            (0, 40),
+            id="18 of 18 silent, 0.1 per second: a round of 30 s",
+            marks=pytest.mark.slow,
+        ),
         pytest.param(
             Outage(PROTECTED, pods=0, rate=FAST), (0, 6), (0, 0), id="no pods: an answer of 0.25 s is slow enough"
         ),
@@ -115,6 +123,7 @@ DEAD = ((10, 10), (10, 0))
             (1, 40),
             (2, 80),
             id="40 of 60 silent, a large zone: the secondary rate comes too late",
+            marks=pytest.mark.slow,
         ),
     ],
 )
@@ -163,7 +172,7 @@ PACES = st.sampled_from(plausible_paces())
 
 
 @given(OUTAGES, PACES)
-@hypothesis_settings(deadline=None, max_examples=20)
+@hypothesis_settings(deadline=None, max_examples=examples(20))
 def test_slow_rounds_only_add_taints_and_evictions(outage: Outage, pace: RequestPace) -> None:
     """Zones at full rate are done in time; of the others, an instant taints no node that a slow round spares."""
     found = outage.range(pace)
@@ -177,7 +186,7 @@ def test_slow_rounds_only_add_taints_and_evictions(outage: Outage, pace: Request
 @given(
     OUTAGES, st.lists(st.sampled_from(plausible_paces()), min_size=1, max_size=2), st.sampled_from(plausible_paces())
 )
-@hypothesis_settings(deadline=None, max_examples=8)
+@hypothesis_settings(deadline=None, max_examples=examples(8))
 def test_one_more_pace_never_narrows_the_range(outage: Outage, paces: list[RequestPace], more: RequestPace) -> None:
     narrow, wide = outage.range(*paces), outage.range(*paces, more)
     assert wide.taints[0] <= narrow.taints[0] <= narrow.taints[1] <= wide.taints[1]
@@ -185,7 +194,7 @@ def test_one_more_pace_never_narrows_the_range(outage: Outage, paces: list[Reque
 
 
 @given(st.integers(9, 18), st.integers(1, 300_000), st.integers(100_000, 300_000))
-@hypothesis_settings(deadline=None, max_examples=15)
+@hypothesis_settings(deadline=None, max_examples=examples(15))
 def test_longer_by_a_pass_never_taints_fewer(size: int, node_us: int, more_us: int) -> None:
     """Without a limit of the client only the round's duration decides; below 100 ms, so does when passes begin."""
     outage = Outage(((size, size),), pods=0, rate=FAST)

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from evictstream.models.execution.work_queue import CLUSTER_SHARE, QueuedEviction, QueueState, WorkQueue
+from tests.harness.examples import examples
 from tests.models.execution.samples import command
 
 MOST = 16
@@ -227,4 +228,4 @@ class QueueMachine(RuleBasedStateMachine):
 
 
 TestQueue = QueueMachine.TestCase
-TestQueue.settings = settings(max_examples=100, stateful_step_count=40, deadline=None)
+TestQueue.settings = settings(max_examples=examples(100), stateful_step_count=40, deadline=None)

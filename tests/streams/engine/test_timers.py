@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
 
 from evictstream.streams.engine.core.timers import LEAN_FLOOR, TimerHeap, Wakeup
+from tests.harness.examples import examples
 
 
 def drain(heap: TimerHeap, now_us: int) -> list[Wakeup]:
@@ -149,4 +150,6 @@ class Wanting(RuleBasedStateMachine):
 
 
 def test_whatever_comes_moves_or_goes_nothing_wanted_is_missing() -> None:
-    run_state_machine_as_test(Wanting, settings=settings(max_examples=200, stateful_step_count=60, deadline=None))
+    run_state_machine_as_test(
+        Wanting, settings=settings(max_examples=examples(200), stateful_step_count=60, deadline=None)
+    )

@@ -24,6 +24,7 @@ from evictstream.models.messages.unreadable import Unreadable
 from evictstream.streams.engine.core.logic import SLICE_COST, Part
 from evictstream.streams.engine.core.outbox import Outbox
 from evictstream.streams.partition.fast_path import LARGE_BYTES, FastPath
+from tests.harness.examples import examples
 
 KEY = b"lab"
 RULES = RuleParameters()
@@ -164,7 +165,7 @@ PODS = st.builds(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(PODS)
 def test_the_fast_path_changes_what_apply_pod_would_change(pod: dict[str, Any]) -> None:
     short, long = known(), known()
@@ -252,7 +253,7 @@ WATCHES = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(WATCHES)
 def test_what_the_fast_paths_types_take_all_readers_take(watch: dict[str, Any]) -> None:
     value = json.dumps(watch).encode()

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evictstream.streams.cli.main import run
+from tests.harness.examples import examples
 
 WORDS = st.sampled_from(
     ["", "a", "Exists", "Equal", "Gt", "5", "NoExecute", "NoSchedule", "2024-01-01T00:00:00Z", "\x00", "é"]
@@ -69,7 +70,7 @@ OBJECT = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(objects=st.lists(st.one_of(OBJECT, OBJECT, OBJECT, ANYTHING), max_size=3))
 def test_any_objects(objects: list[object]) -> None:
     with tempfile.TemporaryDirectory() as folder:
@@ -83,7 +84,7 @@ def test_any_objects(objects: list[object]) -> None:
             assert run(["rules", *arguments]) in {0, 1, 2}
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(text=st.text(alphabet="ab:{}[],-&*!<>|?\"' \n#0123.\\%@~ynul", max_size=40))
 def test_any_text(text: str) -> None:
     with tempfile.TemporaryDirectory() as folder:

@@ -9,6 +9,7 @@ from evictstream.kit.cli.rules.checked_objects import NodeSubject, PodSubject
 from evictstream.kit.cli.rules.evaluation import MOST_TOLERATIONS_KEPT, Evaluator
 from evictstream.kit.rules.scheduling import filter_node, kubelet_admission, score_nodes
 from evictstream.models.kubernetes import Taint, Toleration, Tolerations, eviction_verdict
+from tests.harness.examples import examples
 
 EFFECTS = ["NoExecute", "NoSchedule", "PreferNoSchedule"]
 TAINTS = st.builds(Taint, st.sampled_from("ab"), st.just(""), st.sampled_from(EFFECTS), st.sampled_from([None, 1, 2]))
@@ -47,7 +48,7 @@ def plain(taints: tuple[Taint, ...]) -> tuple[Taint, ...]:
     return tuple(Taint(taint.key, taint.value, taint.effect) for taint in taints)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(
     faces=st.lists(st.tuples(st.lists(TAINTS, max_size=3).map(tuple), st.booleans()), min_size=1, max_size=8),
     lists=st.lists(st.tuples(st.lists(TOLERATIONS, max_size=3).map(tuple), st.booleans()), min_size=1, max_size=4),

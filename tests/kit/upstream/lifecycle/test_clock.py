@@ -18,6 +18,7 @@ from evictstream.kit.upstream.lifecycle import (
     TaintsChanged,
     ZoneTurned,
 )
+from tests.harness.examples import examples
 from tests.kit.upstream.lifecycle.scene import FAKE_NOW_US, SECOND_US, ZONE_1, node, ready
 
 START_US = FAKE_NOW_US
@@ -184,7 +185,7 @@ def test_time_that_lies_behind_changes_nothing() -> None:
 
 
 @given(st.lists(st.integers(0, 40 * SECOND_US), max_size=8), st.integers(1, 4))
-@hypothesis_settings(deadline=None, max_examples=25)
+@hypothesis_settings(deadline=None, max_examples=examples(25))
 def test_how_often_the_clock_is_asked_does_not_matter(waits_us: list[int], living: int) -> None:
     """Against the long way, on which every pass is done, also those that find nothing waiting."""
 

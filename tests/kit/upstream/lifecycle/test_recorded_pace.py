@@ -84,7 +84,7 @@ def test_first_no_execute_taint_waits_among_all_other_requests(played: tuple[Rec
 @pytest.mark.parametrize(
     ("name", "known", "pods_on_each"),
     [
-        pytest.param("zone-dead", RequestPace(), 10, id="zone-dead: ten nodes, one each 10 s"),
+        pytest.param("zone-dead", RequestPace(), 10, id="zone-dead: ten nodes, one each 10 s", marks=pytest.mark.slow),
         pytest.param(
             "zone-outage-part-recovers",
             RequestPace(requests_per_second=200, burst=400),
