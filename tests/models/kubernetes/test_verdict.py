@@ -241,24 +241,26 @@ USUAL = (
 )
 
 
+YARDSTICK = "[number + 1 for number in range(100)]"
+
+
 @pytest.mark.parametrize(
-    ("case", "gate", "limit_us"),
+    ("case", "gate", "limit"),
     [
-        pytest.param(USUAL, False, 5, id="usual lists"),
-        pytest.param(HARDEST, False, 5, id="every pair is compared"),
-        # Below 5 too, but without much margin for slower machines.
-        pytest.param(HARDEST_GATED, True, 10, id="every pair is compared as numbers"),
+        pytest.param(USUAL, False, 2.5, id="usual lists"),
+        pytest.param(HARDEST, False, 2.5, id="every pair is compared"),
+        pytest.param(HARDEST_GATED, True, 4.0, id="every pair is compared as numbers"),
     ],
 )
-def test_a_verdict_takes_less_than_5_microseconds(
-    case: tuple[tuple[Toleration, ...], tuple[Taint, ...]], *, gate: bool, limit_us: float
+def test_a_verdict_costs_as_much_as_few_hundred_additions(
+    case: tuple[tuple[Toleration, ...], tuple[Taint, ...]], *, gate: bool, limit: float
 ) -> None:
-    """5 tolerations against 3 taints; the best of many short runs, since other programs only ever slow it down."""
+    """5 tolerations against 3 taints, some 3 us; the best of many runs beside the same of a list, on any machine."""
     tolerations, taints = case
     runs = timeit.repeat(
         lambda: eviction_verdict(tolerations, taints, comparison_operators=gate), number=200, repeat=300
     )
-    assert min(runs) / 200 * 1e6 < limit_us
+    assert min(runs) < limit * min(timeit.repeat(YARDSTICK, number=200, repeat=300))
 
 
 @pytest.mark.slow
