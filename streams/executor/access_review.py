@@ -16,9 +16,11 @@ Right = tuple[str, str]
 """A verb and a resource of the core group, as `pods/eviction`."""
 
 READ_RIGHTS: Final[tuple[Right, ...]] = (("get", "pods"), ("get", "nodes"))
-WRITES: Final[dict[ExecutorMode, tuple[Right, ...]]] = {
-    ExecutorMode.OBSERVE: (),
-    ExecutorMode.DELETE: (("patch", "pods/status"), ("delete", "pods")),
+LISTS: Final[Right] = ("list", "pods")
+"""For one look at the pods of a node, where the write has a resource version as precondition, or there is none."""
+OF_MODE: Final[dict[ExecutorMode, tuple[Right, ...]]] = {
+    ExecutorMode.OBSERVE: (LISTS,),
+    ExecutorMode.DELETE: (LISTS, ("patch", "pods/status"), ("delete", "pods")),
     ExecutorMode.EVICT: (("create", "pods/eviction"),),
 }
 EVENT_RIGHTS: Final[tuple[Right, ...]] = (("create", "events"), ("patch", "events"))
@@ -48,9 +50,9 @@ def check_rights(
         MissingRightsError: a right is missing.
         KubernetesError: the API server does not answer.
     """
-    needed = [*READ_RIGHTS, *WRITES[mode]]
+    needed = [*READ_RIGHTS, *OF_MODE[mode]]
     if deletes_late:
-        needed += WRITES[ExecutorMode.DELETE]
+        needed += OF_MODE[ExecutorMode.DELETE]
     if writes_events and mode is not ExecutorMode.OBSERVE:
         needed += EVENT_RIGHTS
     missing = [f"{verb} {resource}" for verb, resource in needed if not _is_allowed(connection, verb, resource)]

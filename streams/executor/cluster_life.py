@@ -37,6 +37,7 @@ from evictstream.streams.executor.command_answers import CommandAnswers
 from evictstream.streams.executor.command_consumer import CommandConsumer
 from evictstream.streams.executor.eviction import CREDENTIALS_SECONDS, ExecutorMode, PodEvictor
 from evictstream.streams.executor.group_commits import GroupCommits
+from evictstream.streams.executor.node_looks import NodeLooks
 from evictstream.streams.executor.orders import ClusterOrder, ExecutionOptions, group_of
 from evictstream.streams.executor.partition_starts import PartitionStarts
 from evictstream.streams.executor.pod_events import PodEvents
@@ -154,8 +155,10 @@ class ClusterLife(threading.Thread):
 
     def _serve(self, connection: Connection, uid: str) -> None:
         outcomes: deque[tuple[QueuedEviction, CommandAnswer]] = deque()
+        requests = PodRequests(connection)
         evictor = PodEvictor(
-            requests=PodRequests(connection),
+            requests=requests,
+            looks=NodeLooks(requests, lists=self.order.mode is not ExecutorMode.EVICT),
             mode=self.order.mode,
             delete_after_seconds=self._options.delete_after_seconds,
             comparison_operators=self._settings.comparison_operators,

@@ -16,6 +16,7 @@ from evictstream.models.instants import SECOND_US, instant_us
 from evictstream.models.messages.command import EvictionCommand
 from evictstream.models.messages.vocabulary import Outcome
 from evictstream.streams.errors import ApiUnreachableError, KubernetesError, NotSentError
+from evictstream.streams.executor.node_looks import NodeLooks
 from evictstream.streams.executor.pod_requests import ApiReply, PodRequests
 
 MOST_LOOKS: Final = 3
@@ -82,6 +83,7 @@ class PodEvictor:
 
     Attributes:
         requests: to the cluster's API server.
+        looks: at the pods and nodes there.
         mode: which write it may do.
         delete_after_seconds: in the mode `evict`, how long after its deadline, and after its eviction was first read
             here, a pod is deleted without the Eviction API; None for never.
@@ -89,6 +91,7 @@ class PodEvictor:
     """
 
     requests: PodRequests
+    looks: NodeLooks
     mode: ExecutorMode
     delete_after_seconds: float | None = None
     comparison_operators: bool = False
@@ -112,9 +115,9 @@ class PodEvictor:
 
     def _evict(self, command: EvictionCommand, tries: int, seen_at: float) -> CommandAnswer | PutOff:
         try:
-            for _ in range(MOST_LOOKS):
+            for number in range(MOST_LOOKS):
                 with contextlib.suppress(NotSentError):
-                    done = self._look_and_write(command, tries, seen_at)
+                    done = self._look_and_write(command, tries, seen_at, is_first=number == 0)
                     if done is not None:
                         return done
         except ApiUnreachableError as error:
@@ -126,14 +129,16 @@ class PodEvictor:
             f"the pod changed between check and write {MOST_LOOKS} times, or requests are slow",
         )
 
-    def _look_and_write(self, command: EvictionCommand, tries: int, seen_at: float) -> CommandAnswer | PutOff | None:
+    def _look_and_write(
+        self, command: EvictionCommand, tries: int, seen_at: float, *, is_first: bool
+    ) -> CommandAnswer | PutOff | None:
         """Return None if the pod has changed since the look, or may have changed."""
         look_until = time.monotonic() + OLDEST_LOOK_SECONDS
-        pod = self.requests.pod(command)
+        pod = self.looks.pod(command, is_first=is_first)
         if isinstance(pod, ApiReply):
             return self._of_reply(command, pod, tries)
         self._others.note_answer(command.pod_uid, time.monotonic())
-        node = None if pod is None else self.requests.node(command)
+        node = None if pod is None else self.looks.node(command)
         if isinstance(node, ApiReply):
             return self._of_reply(command, node, tries)
         now_us = time.time_ns() // 1_000

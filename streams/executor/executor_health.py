@@ -131,6 +131,7 @@ class ExecutorHealth(Collector):
             seconds.add_metric([name], buckets, cluster.seconds.total)
             if life.events is not None:
                 events.add_metric([name, "written"], life.events.written)
+                events.add_metric([name, "counted"], life.events.counted)
                 events.add_metric([name, "dropped"], life.events.dropped)
         yield from (served, waiting, oldest, hindered, results, seconds, events)
 

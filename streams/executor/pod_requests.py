@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import datetime as dt
-import threading
-import time
 from collections.abc import Callable
 from typing import Any, Final, TypeVar
 from urllib.parse import quote
@@ -15,17 +14,12 @@ import msgspec
 from evictstream.models.execution.api_answers import Meaning, read_api_answer
 from evictstream.models.execution.last_look import DISRUPTION_TARGET, SeenNode, SeenPod, read_seen_node, read_seen_pod
 from evictstream.models.messages.command import EvictionCommand
-from evictstream.streams.errors import ApiUnreachableError
+from evictstream.models.messages.envelope import DECODE_ERRORS
+from evictstream.streams.errors import ApiRefusedError
 from evictstream.streams.kubernetes.connection import ApiAnswer, Connection
 
-NODE_FRESH_SECONDS: Final = 1.0
-"""How long an answer about a node is used for its other pods; else its hundred pods would be a hundred requests."""
-
-LONGEST_LOOK_SECONDS: Final = 90.0
-"""The longest wait for another thread's request for the node: longer than any request takes."""
-
-MOST_NODES: Final = 1_000
-"""Answers that are kept; beyond it all are dropped. These are the nodes of one second, not of the cluster."""
+LARGEST_LIST_BYTES: Final = 16_777_216
+"""Of a list of a node's pods: 110 pods of 150 KB. A node with more is looked at pod by pod."""
 
 _CONDITION_REASON: Final = "DeletionByTaintManager"
 """As upstream (pkg/controller/tainteviction/taint_eviction.go), so that Job controllers treat both the same."""
@@ -35,14 +29,8 @@ _CONDITION_MESSAGE: Final = "Taint manager: deleting due to NoExecute taint"
 _T = TypeVar("_T")
 
 
-@dataclasses.dataclass(slots=True, kw_only=True, eq=False)
-class _NodeLook:
-    """One request for a node, and its answer for all threads that need it."""
-
-    asked_at: float
-    node: SeenNode | ApiReply | None = None
-    error: Exception | None = None
-    ended: threading.Event = dataclasses.field(default_factory=threading.Event)
+class _PodList(msgspec.Struct, gc=False):
+    items: list[msgspec.Raw]
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,13 +50,19 @@ class ApiReply:
     retry_after_seconds: float | None = None
 
 
+_lists: Final = msgspec.json.Decoder(_PodList)
+
+
 class PodRequests:
     """Reads pods and nodes, marks and deletes pods. Used by several threads."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
-        self._lock = threading.Lock()
-        self._nodes: dict[str, _NodeLook] = {}
+
+    @property
+    def host(self) -> str:
+        """The API server's address, for people."""
+        return self._connection.host
 
     def pod(self, command: EvictionCommand) -> SeenPod | ApiReply | None:
         """Read the pod with the command's namespace and name from etcd; None if there is none.
@@ -80,36 +74,38 @@ class PodRequests:
         """
         return self._read(_pod_path(command), read_seen_pod, plural="pods", name=command.pod)
 
-    def node(self, command: EvictionCommand) -> SeenNode | ApiReply | None:
-        """Read the node with the command's node name, not older than `NODE_FRESH_SECONDS`. As `pod`."""
-        now = time.monotonic()
-        with self._lock:
-            look = self._nodes.get(command.node)
-            must_ask = look is None or now - look.asked_at >= NODE_FRESH_SECONDS
-            if look is None or must_ask:
-                if len(self._nodes) >= MOST_NODES:
-                    self._nodes.clear()
-                look = self._nodes[command.node] = _NodeLook(asked_at=now)
-        if must_ask:
-            self._ask(look, command.node)
-        elif not look.ended.wait(LONGEST_LOOK_SECONDS):
-            raise ApiUnreachableError(host=self._connection.host, reason=f"no answer about the node {command.node}")
-        if look.error is not None:
-            raise look.error
-        return look.node
+    def node(self, name: str) -> SeenNode | ApiReply | None:
+        """Read a node from etcd. As `pod`."""
+        return self._read(f"/api/v1/nodes/{quote(name, safe='')}", read_seen_node, plural="nodes", name=name)
 
-    def _ask(self, look: _NodeLook, name: str) -> None:
-        path = f"/api/v1/nodes/{quote(name, safe='')}"
+    def pods_of(self, node: str) -> dict[str, SeenPod] | None:
+        """List the pods of a node from the API server's cache, by UID.
+
+        The cache has an index by node, and may be behind etcd. Pods that cannot be read are left out.
+
+        Returns:
+            None if the API server refuses, or the list is too large or malformed: then each pod is read by itself.
+
+        Raises:
+            KubernetesError: no answer.
+        """
+        query = {"fieldSelector": f"spec.nodeName={node}", "resourceVersion": "0"}
+        text = bytearray()
         try:
-            look.node = self._read(path, read_seen_node, plural="nodes", name=name)
-        except Exception as error:  # noqa: BLE001 - raised again in each thread that waits
-            look.error = error
-        finally:
-            if look.error is not None or isinstance(look.node, ApiReply):
-                with self._lock:
-                    if self._nodes.get(name) is look:
-                        del self._nodes[name]
-            look.ended.set()
+            with self._connection.arriving("/api/v1/pods", query) as pieces:
+                for piece in pieces:
+                    text += piece
+                    if len(text) > LARGEST_LIST_BYTES:
+                        return None
+            items = _lists.decode(text).items
+        except (ApiRefusedError, *DECODE_ERRORS):
+            return None
+        pods: dict[str, SeenPod] = {}
+        for item in items:
+            with contextlib.suppress(*DECODE_ERRORS):
+                pod = read_seen_pod(bytes(item))
+                pods[pod.uid] = pod
+        return pods
 
     def mark(self, command: EvictionCommand, seen: SeenPod, *, send_until: float) -> ApiReply:
         """Set the condition `DisruptionTarget`, so that a Job does not count its pod as failed.

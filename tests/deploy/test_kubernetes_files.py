@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import yaml  # type: ignore[import-untyped]
 
-from evictstream.streams.executor.access_review import EVENT_RIGHTS, READ_RIGHTS, WRITES
+from evictstream.streams.executor.access_review import EVENT_RIGHTS, OF_MODE, READ_RIGHTS
 from evictstream.streams.executor.eviction import ExecutorMode
 from tests.deploy.pages import ROOT
 
@@ -33,17 +33,12 @@ def test_two_files_grant_what_each_grants_in_any_order(first: str, second: str) 
 
 @pytest.mark.parametrize("mode", list(ExecutorMode))
 def test_the_file_of_a_mode_grants_what_it_needs(mode: ExecutorMode) -> None:
-    needed = {
-        *READ_RIGHTS,
-        *WRITES[mode],
-        *(() if mode is ExecutorMode.OBSERVE else EVENT_RIGHTS),
-        ("get", "namespaces"),
-    }
+    needed = {*READ_RIGHTS, *OF_MODE[mode], *(() if mode is ExecutorMode.OBSERVE else EVENT_RIGHTS), ("get", "namespaces")}
     assert needed <= rights(f"executor-{mode}.yaml")
 
 
 def test_one_file_is_enough_to_delete_after_a_while() -> None:
-    assert {*WRITES[ExecutorMode.EVICT], *WRITES[ExecutorMode.DELETE]} <= rights("executor-delete.yaml")
+    assert {*OF_MODE[ExecutorMode.EVICT], *OF_MODE[ExecutorMode.DELETE]} <= rights("executor-delete.yaml")
 
 
 def test_observing_and_feeding_write_nothing() -> None:

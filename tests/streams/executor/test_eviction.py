@@ -17,8 +17,9 @@ from evictstream.models.execution.command_log import CommandAnswer
 from evictstream.models.instants import instant_text
 from evictstream.models.kubernetes.tolerations import Toleration
 from evictstream.models.messages.vocabulary import Outcome
-from evictstream.streams.executor import eviction, pod_requests
+from evictstream.streams.executor import eviction, node_looks
 from evictstream.streams.executor.eviction import ExecutorMode, PodEvictor, PutOff
+from evictstream.streams.executor.node_looks import NodeLooks
 from evictstream.streams.executor.pod_requests import PodRequests
 from evictstream.streams.kubernetes.access import ClusterAccess
 from evictstream.streams.kubernetes.connection import Connection
@@ -27,7 +28,12 @@ from tests.streams.executor.conftest import TAINTED
 
 
 def evictor(connection: Connection, mode: ExecutorMode = ExecutorMode.DELETE, **changes: Any) -> PodEvictor:
-    return PodEvictor(requests=PodRequests(connection), mode=mode, **changes)
+    return evictor_of(PodRequests(connection), mode, **changes)
+
+
+def evictor_of(requests: PodRequests, mode: ExecutorMode = ExecutorMode.DELETE, **changes: Any) -> PodEvictor:
+    looks = NodeLooks(requests, lists=mode is not ExecutorMode.EVICT)
+    return PodEvictor(requests=requests, looks=looks, mode=mode, **changes)
 
 
 def outcome(found: CommandAnswer | PutOff) -> Outcome | None:
@@ -89,9 +95,7 @@ class ChangingRequests(PodRequests):
 
 def test_a_toleration_between_look_and_delete_saves_the_pod(api: FakeApi, connection: Connection) -> None:
     tolerant = {"spec": {"nodeName": "n-1", "tolerations": [{"operator": "Exists"}]}}
-    found = PodEvictor(requests=ChangingRequests(connection, api, [tolerant]), mode=ExecutorMode.DELETE).evict(
-        command(), 0
-    )
+    found = evictor_of(ChangingRequests(connection, api, [tolerant])).evict(command(), 0)
 
     assert outcome(found) is Outcome.OBSOLETE
     assert deleted(api) == []
@@ -118,8 +122,8 @@ def test_a_look_of_before_a_freeze_does_not_count(
     api: FakeApi, connection: Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(eviction, "OLDEST_LOOK_SECONDS", 0.1)
-    monkeypatch.setattr(pod_requests, "NODE_FRESH_SECONDS", 0.1)
-    late = PodEvictor(requests=FrozenRequests(connection, api), mode=ExecutorMode.DELETE)
+    monkeypatch.setattr(node_looks, "NODE_FRESH_SECONDS", 0.1)
+    late = evictor_of(FrozenRequests(connection, api))
 
     assert outcome(late.evict(command(), 0)) is Outcome.OBSOLETE
     assert not api.writes
@@ -177,9 +181,7 @@ def test_a_clock_that_is_off_lets_what_is_due_leave(
 
 def test_a_pod_that_never_rests_is_failed(api: FakeApi, connection: Connection) -> None:
     changes = [{"status": {"phase": "Running", "startTime": str(number)}} for number in range(9)]
-    found = PodEvictor(requests=ChangingRequests(connection, api, changes), mode=ExecutorMode.DELETE).evict(
-        command(), 0
-    )
+    found = evictor_of(ChangingRequests(connection, api, changes)).evict(command(), 0)
 
     assert outcome(found) is Outcome.FAILED
     assert deleted(api) == []
@@ -353,6 +355,7 @@ def test_two_pods_with_doubtful_answers_hold_up_all(api: FakeApi, connection: Co
     one = evictor(connection)
     for name, is_of_cluster in (("a", False), ("b", True), ("a", True)):
         api.trouble["get pods"] = [PAGE]
+        api.trouble["list pods"] = [PAGE]
         found = one.evict(command(pod=name), 5)
         assert isinstance(found, PutOff)
         assert found.is_of_cluster is is_of_cluster
