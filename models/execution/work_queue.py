@@ -111,9 +111,9 @@ class WorkQueue:
         return len(self._waiting)
 
     @property
-    def is_running(self) -> bool:
-        """Whether an eviction is being carried out."""
-        return bool(self._running)
+    def running(self) -> int:
+        """How many are being carried out."""
+        return len(self._running)
 
     def put(self, eviction: QueuedEviction) -> None:
         """Queue an eviction behind all others of its namespace. No other one with its `evictionId` may wait."""

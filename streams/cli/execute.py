@@ -39,7 +39,7 @@ def execute(  # noqa: PLR0917 - typer reads options from positional parameters
         str | None,
         typer.Option(help="Default: KUBECONFIG, ~/.kube/config, or the pod's service account.", metavar="FILE"),
     ] = None,
-    rate: Annotated[float, typer.Option(min=0.01, help="Evictions per second, per cluster.")] = 100.0,
+    rate: Annotated[float, typer.Option(min=0.01, help="Most evictions per second, per cluster.")] = 1_000.0,
     burst: Annotated[int, typer.Option(min=1, help="Evictions at once after an idle time.")] = 100,
     delete_after: Annotated[
         float | None,

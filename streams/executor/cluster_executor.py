@@ -1,6 +1,7 @@
 """The evictions of one cluster: a queue with a limit on its rate, and the worker threads.
 
-There are as many threads as needed, up to a limit that follows from the rate: slow requests must not block quick ones.
+There are as many threads as needed, up to a limit that follows from how quickly the API server answers
+(`models.execution.concurrency`).
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from typing import Final
 import structlog
 
 from evictstream.models.execution.command_log import CommandAnswer
+from evictstream.models.execution.concurrency import Concurrency
 from evictstream.models.execution.work_queue import QueuedEviction, QueueState, WorkQueue
 from evictstream.models.messages.vocabulary import Outcome
 from evictstream.streams.engine.core.histogram import Histogram
@@ -23,14 +25,6 @@ from evictstream.streams.executor.eviction import CREDENTIALS_SECONDS, PutOff
 from evictstream.streams.executor.rate_limit import RateLimit
 
 log = structlog.get_logger(__name__)
-
-SECONDS_AT_ONCE: Final = 2.0
-"""Evictions may take this long without lowering the rate: as many run at once as the rate starts in this time."""
-
-FEWEST_AT_ONCE: Final = 16
-MOST_AT_ONCE: Final = 200
-"""Writes that an API server takes at once from all its clients (`--max-mutating-requests-inflight`). Where a webhook
-takes 10 s this makes 10 evictions a second of two writes each."""
 
 _IDLE_SECONDS: Final = 10.0
 """A thread ends after this time without work, except the last one."""
@@ -42,13 +36,10 @@ WAIT_SECONDS: Final = 600.0
 """The longest an eviction waits after it was queued; then it is `Failed`, and the service sends it again if it is still
 due. Less than the service's own `accepted_limit_seconds`, 900 s."""
 
+_CARRIED_OUT: Final = frozenset({Outcome.SUCCEEDED, Outcome.OBSERVED})
+
 Respond = Callable[[QueuedEviction, CommandAnswer], None]
 """Receives the outcome of an eviction. Workers call it, so it must not block."""
-
-
-def most_at_once(rate: float) -> int:
-    """Return how many evictions of a cluster may run at once, with this rate a second."""
-    return min(max(int(rate * SECONDS_AT_ONCE), FEWEST_AT_ONCE), MOST_AT_ONCE)
 
 
 class ClusterExecutor:
@@ -76,7 +67,7 @@ class ClusterExecutor:
         self._permitted_until = 0.0
         self._changed = threading.Condition()
         self._is_stopped = False
-        self._most = most_at_once(rate)
+        self._concurrency = Concurrency()
         self._threads: set[threading.Thread] = set()
         self._idle = 0
 
@@ -127,10 +118,15 @@ class ClusterExecutor:
             return self._queue.remove_all()
 
     @property
+    def at_once(self) -> int:
+        """How many evictions may run at once now."""
+        return self._concurrency.limit
+
+    @property
     def is_running(self) -> bool:
         """Whether an eviction is being carried out."""
         with self._changed:
-            return self._queue.is_running
+            return self._queue.running > 0
 
     def due_for_accepted(self, now: float) -> list[QueuedEviction]:
         """List the evictions whose next `Accepted` is due."""
@@ -154,7 +150,7 @@ class ClusterExecutor:
 
     def _call_worker(self) -> None:
         """Wake an idle thread, or start another one."""
-        if self._idle or len(self._threads) >= self._most or self._is_stopped:
+        if self._idle or len(self._threads) >= self.at_once or self._is_stopped:
             self._changed.notify()
             return
         thread = threading.Thread(target=self._work, name=f"{self.name} worker", daemon=True)
@@ -166,6 +162,7 @@ class ClusterExecutor:
         with self._changed:
             self._idle -= 1
         while (eviction := self._next()) is not None:
+            began_at = time.monotonic()
             try:
                 done: CommandAnswer | PutOff = self._evictor.evict(eviction.command, eviction.tries, eviction.seen_at)
             except KubernetesError as error:  # it is not this cluster's API server, or another cluster's answers
@@ -173,7 +170,7 @@ class ClusterExecutor:
             except Exception as error:  # no error may end a worker; the service sends a failed eviction again
                 log.exception("eviction failed", cluster=self.name, eviction=eviction.command.eviction_id)
                 done = CommandAnswer(Outcome.FAILED, f"{type(error).__name__} in the executor")
-            self._end(eviction, done)
+            self._end(eviction, done, began_at)
 
     def _next(self) -> QueuedEviction | None:
         """Wait for the next eviction; None when stopped, or idle for `_IDLE_SECONDS`."""
@@ -201,18 +198,20 @@ class ClusterExecutor:
             pause = self._limit.wait_seconds(now)
         if pause > 0:
             return None, pause
-        eviction = self._queue.take(now, self._most)
+        eviction = self._queue.take(now, self.at_once)
         if eviction is not None:
             self._limit.spend()
             return eviction, 0.0
         next_at = self._queue.next_at()
         return None, _LOOK_SECONDS if next_at is None else next_at - now
 
-    def _end(self, eviction: QueuedEviction, done: CommandAnswer | PutOff) -> None:
+    def _end(self, eviction: QueuedEviction, done: CommandAnswer | PutOff, began_at: float) -> None:
         now = time.monotonic()
         with self._changed:
             if isinstance(done, PutOff):
                 self._close(done, now)
+                if done.cluster_seconds > 0:
+                    self._concurrency.note_refusal(now)
                 if eviction.state is QueueState.ABANDONED:
                     self._queue.finish(eviction)
                     return
@@ -226,6 +225,8 @@ class ClusterExecutor:
                 )
             else:
                 self._open()
+                if done.outcome in _CARRIED_OUT:  # the others took fewer requests
+                    self._concurrency.note_answer(now - began_at, self._queue.running, now)
             self._respond(eviction, done)  # before `is_running` is false: a stop waits for the last answer
             self._queue.finish(eviction)
             self.outcomes[done.outcome] += 1

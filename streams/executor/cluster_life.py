@@ -16,6 +16,7 @@ from typing import Any, Final
 import structlog
 
 from evictstream.models.execution.command_log import CommandAnswer, CommandLog
+from evictstream.models.execution.concurrency import MOST_AT_ONCE
 from evictstream.models.execution.work_queue import QueuedEviction
 from evictstream.models.messages.command import EvictionCommand
 from evictstream.models.messages.vocabulary import Action, Outcome
@@ -31,7 +32,7 @@ from evictstream.streams.errors import (
 )
 from evictstream.streams.executor.cluster_assignor import ClusterAssignor
 from evictstream.streams.executor.cluster_check import check_cluster
-from evictstream.streams.executor.cluster_executor import ClusterExecutor, most_at_once
+from evictstream.streams.executor.cluster_executor import ClusterExecutor
 from evictstream.streams.executor.cluster_identity import ClusterIdentity, IdentifiedEvictor
 from evictstream.streams.executor.command_answers import CommandAnswers
 from evictstream.streams.executor.command_consumer import CommandConsumer
@@ -95,7 +96,7 @@ class ClusterLife(threading.Thread):
         self.reader: CommandConsumer | None = None
         self.events: PodEvents | None = None
         # One for the life of the process: it keeps the address that it has found first.
-        self._access = dataclasses.replace(order.access, connections=most_at_once(options.rate) + OTHER_REQUESTS)
+        self._access = dataclasses.replace(order.access, connections=MOST_AT_ONCE + OTHER_REQUESTS)
         self._options = options
         self._settings = settings
         self._producer = producer

@@ -28,7 +28,7 @@ costs one more request."""
 
 LISTED_FROM: Final = 3
 """The pods are listed for the third eviction of a node within `PODS_FRESH_SECONDS`. A list of 30 pods costs the API
-server as much as some 3 requests for one pod."""
+server as much as three requests for a pod (docs/decisions/048-one-look-for-a-node.md)."""
 
 LONGEST_LOOK_SECONDS: Final = 90.0
 """The longest wait for another thread's answer: longer than any request takes."""
@@ -36,15 +36,15 @@ LONGEST_LOOK_SECONDS: Final = 90.0
 MOST_NODES: Final = 200
 """Nodes whose answers are kept, of the last seconds; beyond it all are dropped. With 110 pods each they take 10 MB."""
 
-T = TypeVar("T")
+_T = TypeVar("_T")
 
 
 @dataclasses.dataclass(slots=True, eq=False)
-class _Shared(Generic[T]):
+class _Shared(Generic[_T]):
     """One request, and its answer for all threads that need it."""
 
     asked_at: float
-    answer: T | None = None
+    answer: _T | None = None
     error: Exception | None = None
     ended: threading.Event = dataclasses.field(default_factory=threading.Event)
 
@@ -126,7 +126,7 @@ class NodeLooks:
         return kept
 
     @staticmethod
-    def _ask(shared: _Shared[T], ask: Callable[[], T]) -> None:
+    def _ask(shared: _Shared[_T], ask: Callable[[], _T]) -> None:
         try:
             shared.answer = ask()
         except Exception as error:  # noqa: BLE001 - raised again in each thread that waits
@@ -134,7 +134,7 @@ class NodeLooks:
         finally:
             shared.ended.set()
 
-    def _answer(self, shared: _Shared[T], node: str) -> T | None:
+    def _answer(self, shared: _Shared[_T], node: str) -> _T | None:
         if not shared.ended.wait(LONGEST_LOOK_SECONDS):
             raise ApiUnreachableError(host=self._requests.host, reason=f"no answer about the node {node}")
         if shared.error is not None:

@@ -33,7 +33,7 @@ class ExecutionOptions:
     Attributes:
         group: prefix of the names of its consumer groups; no slash.
         instance: name of this process in its groups, for static membership; None without.
-        rate: evictions a second, for each cluster.
+        rate: most evictions a second, for each cluster. What its API server bears limits them before.
         burst: evictions at once.
         start_us: where to begin, microseconds since 1970; None for where the group stopped, or an hour ago.
         delete_after_seconds: as for `PodEvictor`.
@@ -42,7 +42,7 @@ class ExecutionOptions:
 
     group: str
     instance: str | None = None
-    rate: float = 100.0
+    rate: float = 1_000.0
     burst: int = 100
     start_us: int | None = None
     delete_after_seconds: float | None = None

@@ -47,12 +47,12 @@ SUM_SECONDS: Final = 5.0
 MOST_SUMS: Final = 1_000
 """Nodes whose evictions are being counted; those of further nodes are dropped."""
 
-MOST_NAMED: Final = 5
+MOST_NAMED_PODS: Final = 5
 """Pods that the Event of a node names."""
 
 COMPONENT: Final = "evictstream"
 
-NODE_EVENTS: Final = "default"
+_NODE_EVENTS: Final = "default"
 """The namespace of Events about nodes, as upstream's."""
 
 _REASONS: Final = {
@@ -62,7 +62,7 @@ _REASONS: Final = {
 }
 
 
-VERBS: Final = {Action.EVICT: "Evicts", Action.SCHEDULE: "Will evict", Action.CANCEL: "Does not evict"}
+_VERBS: Final = {Action.EVICT: "Evicts", Action.SCHEDULE: "Will evict", Action.CANCEL: "Does not evict"}
 
 
 @dataclasses.dataclass(slots=True, eq=False)
@@ -83,14 +83,14 @@ class _NodeSum:
 
     def add(self, command: EvictionCommand) -> None:
         self.count += 1
-        if len(self.named) < MOST_NAMED:
+        if len(self.named) < MOST_NAMED_PODS:
             self.named.append(f"{command.namespace}/{command.pod}")
 
     @property
     def message(self) -> str:
         more = f" and {self.count - len(self.named)} more" if self.count > len(self.named) else ""
         taint = f"the taint {taint_text(self.first.reason.taint)}"
-        verb = VERBS[self.first.action]
+        verb = _VERBS[self.first.action]
         return f"{verb} {self.count} pods, the first for {taint}: {', '.join(self.named)}{more}"
 
 
@@ -181,9 +181,9 @@ class PodEvents(threading.Thread):
     def _write_sum(self, found: _NodeSum) -> bool:
         command = found.first
         about = {"apiVersion": "v1", "kind": "Node", "name": command.node, "uid": command.node_uid or command.node}
-        event = _event(about, command.action, name=command.node, namespace=NODE_EVENTS, message=found.message)
+        event = _event(about, command.action, name=command.node, namespace=_NODE_EVENTS, message=found.message)
         event["count"] = found.count
-        return self._connection.send("POST", f"/api/v1/namespaces/{NODE_EVENTS}/events", body=event).is_done
+        return self._connection.send("POST", f"/api/v1/namespaces/{_NODE_EVENTS}/events", body=event).is_done
 
     def _write(self, command: EvictionCommand) -> bool:
         message = _message(command)
@@ -249,8 +249,8 @@ def _message(command: EvictionCommand) -> str:
         why = f"{taint}, tolerated by {text} since {command.window_start}, deadline {command.deadline}"
     match command.action:
         case Action.EVICT:
-            return f"{VERBS[command.action]} the pod: {why}"
+            return f"{_VERBS[command.action]} the pod: {why}"
         case Action.SCHEDULE:
-            return f"{VERBS[command.action]} the pod at {command.deadline}: {why}"
+            return f"{_VERBS[command.action]} the pod at {command.deadline}: {why}"
         case Action.CANCEL:
-            return f"{VERBS[command.action]} the pod ({command.reason.verdict}): {taint}"
+            return f"{_VERBS[command.action]} the pod ({command.reason.verdict}): {taint}"

@@ -33,7 +33,12 @@ def test_two_files_grant_what_each_grants_in_any_order(first: str, second: str) 
 
 @pytest.mark.parametrize("mode", list(ExecutorMode))
 def test_the_file_of_a_mode_grants_what_it_needs(mode: ExecutorMode) -> None:
-    needed = {*READ_RIGHTS, *OF_MODE[mode], *(() if mode is ExecutorMode.OBSERVE else EVENT_RIGHTS), ("get", "namespaces")}
+    needed = {
+        *READ_RIGHTS,
+        *OF_MODE[mode],
+        *(() if mode is ExecutorMode.OBSERVE else EVENT_RIGHTS),
+        ("get", "namespaces"),
+    }
     assert needed <= rights(f"executor-{mode}.yaml")
 
 

@@ -223,7 +223,7 @@ class QueueMachine(RuleBasedStateMachine):
     def counts_agree(self) -> None:
         assert len(self.queue) == len(self.waiting) + len(self.running)
         assert self.queue.waits == len(self.waiting)
-        assert self.queue.is_running == bool(self.running)
+        assert self.queue.running == len(self.running)
         assert all(count == 1 for count in Counter(running.command.pod_uid for running in self.running).values())
 
 

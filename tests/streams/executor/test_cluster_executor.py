@@ -11,11 +11,12 @@ from typing import Any
 import pytest
 
 from evictstream.models.execution.command_log import CommandAnswer
+from evictstream.models.execution.concurrency import FIRST_AT_ONCE
 from evictstream.models.execution.work_queue import QueuedEviction
 from evictstream.models.messages.command import EvictionCommand
 from evictstream.models.messages.vocabulary import Outcome
 from evictstream.streams.executor import cluster_executor
-from evictstream.streams.executor.cluster_executor import MOST_AT_ONCE, WAIT_SECONDS, ClusterExecutor, most_at_once
+from evictstream.streams.executor.cluster_executor import WAIT_SECONDS, ClusterExecutor
 from evictstream.streams.executor.cluster_life import GROUP_SESSION_SECONDS, HEARTBEAT_SECONDS
 from evictstream.streams.executor.command_consumer import STALL_SECONDS
 from evictstream.streams.executor.eviction import OLDEST_LOOK_SECONDS, ExecutorMode, PutOff
@@ -129,11 +130,11 @@ class BlockedEvictor:
 def test_pods_of_a_node_run_at_once_beside_slow_ones(
     answers: queue.SimpleQueue[CommandAnswer], make: Callable[[Any], ClusterExecutor]
 ) -> None:
-    at_once = 40
+    at_once = FIRST_AT_ONCE // 4  # a namespace takes three quarters of the places
     evictor = BlockedEvictor(at_once)
     executor = make(evictor)
     executor.permit(time.monotonic() + AN_HOUR)
-    for namespace, count in (("slow", MOST_AT_ONCE), ("quick", at_once)):
+    for namespace, count in (("slow", FIRST_AT_ONCE), ("quick", at_once)):
         for number in range(count):
             put(executor, time.monotonic(), pod=f"{namespace}-{number}", namespace=namespace)
     found = [answers.get(timeout=PATIENCE_SECONDS).reason for _ in range(at_once)]
@@ -171,11 +172,6 @@ def test_threads_without_work_end_but_for_one(
 
     assert len(executor._threads) == 1
     assert executor.are_workers_alive()
-
-
-@pytest.mark.parametrize(("rate", "most"), [(0.01, 16), (100.0, 200), (50.0, 100), (10_000.0, 200)])
-def test_what_runs_at_once_follows_from_the_rate(rate: float, most: int) -> None:
-    assert most_at_once(rate) == most
 
 
 def test_a_stall_shows_before_a_session_can_have_ended() -> None:

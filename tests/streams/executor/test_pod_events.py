@@ -9,7 +9,7 @@ import pytest
 from evictstream.kit.conformance.fake_api import FakeApi
 from evictstream.models.messages.vocabulary import Action
 from evictstream.streams.executor import pod_events
-from evictstream.streams.executor.pod_events import FIRST_EVENTS, MOST_NAMED, PodEvents
+from evictstream.streams.executor.pod_events import FIRST_EVENTS, MOST_NAMED_PODS, PodEvents
 from evictstream.streams.kubernetes.connection import Connection
 from tests.models.execution.samples import command
 from tests.streams.executor.serving import wait_for
@@ -51,7 +51,7 @@ def test_a_nodes_event_names_few_pods_and_counts_the_rest(api: FakeApi, events: 
     wait_for(lambda: len(api.events) == FIRST_EVENTS + NODES)
     (message,) = [one["message"] for one in api.events.values() if one["involvedObject"]["name"] == "n-0"]
     assert message.startswith("Will evict ")
-    assert message.count("shop/p-0-") == MOST_NAMED
+    assert message.count("shop/p-0-") == MOST_NAMED_PODS
     assert " more" in message
 
 
