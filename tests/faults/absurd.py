@@ -37,7 +37,7 @@ def _shielded(at_us: int) -> list[Change]:
     name = f"s{at_us}"
     junk: list[Json] = [{"key": f"t{number}"} for number in range(LONGEST_LIST)]
     pods = [
-        _pod(name, f"p{number}", 1000, junk) | ({"status": {"phase": "Failed"}} if number % 2 else {})
+        _pod(name, f"t{number}", 1000, junk) | ({"status": {"phase": "Failed"}} if number % 2 else {})
         for number in range(TENANT_PODS)
     ]
     pods += [_pod(name, "soon", 1000, [{"operator": "Exists", "tolerationSeconds": 1}]), _pod(name, "now", 1000, [])]
