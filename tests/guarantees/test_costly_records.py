@@ -13,7 +13,7 @@ import pytest
 from kafka import KafkaProducer
 
 from evictstream.models.eviction import PodState, RowKind, row_key
-from evictstream.models.eviction.row_values import pod_value
+from evictstream.models.eviction.row_values import FORMAT, pod_value
 from evictstream.models.kubernetes import Toleration
 from evictstream.models.messages.object_limits import LARGEST_LIST
 from evictstream.streams.partitioner import partition_of
@@ -191,7 +191,7 @@ def write_rows_of_before(settings: Settings) -> None:
     key = f"lab/{node}"
     taint_row = [["t", "", 1, 1, None] for _ in range(TAINTS)]
     tolerations = tuple(Toleration(f"t{number}") for number in reversed(range(TOLERATIONS)))
-    rows = {row_key(RowKind.NODE, key): msgspec.msgpack.encode([1, "node", 1, taint_row, None, None, []])}
+    rows = {row_key(RowKind.NODE, key): msgspec.msgpack.encode([FORMAT, "node", 1, taint_row, None, None, [], False])}
     for number in range(3):
         pod = PodState(
             uid=f"u{number}",

@@ -146,7 +146,7 @@ class TestLiveWatch:
         ("stdin", "kinds", "told"),
         [
             pytest.param(kubectl_line(node()), ["Node"], "the watch of nodes of lab has ended (stdin)", id="of nodes"),
-            pytest.param(b"", [], "stdin ended before its first event: it said nothing about lab", id="without a word"),
+            pytest.param(b"", [], "ended before its first event: nothing of lab was imported", id="without a word"),
         ],
     )
     def test_its_end_is_1_and_says_what_is_not_known(

@@ -174,7 +174,7 @@ def test_the_running_service(settings: Settings, tmp_path: Path) -> None:
 
     for arguments, code, said in (
         (("--nodes", "n-x"), 1, b"no such node: n-x"),
-        (("--zone", "z-b", "--at", "2020-01-01T00:00:00Z"), 2, b"only knows the present"),
+        (("--zone", "z-b", "--at", "2020-01-01T00:00:00Z"), 2, b"has only the current state"),
     ):
         result = run(settings, "what-if", "--cordon", *arguments)
         assert (result.returncode, said in result.stderr) == (code, True), result.stderr

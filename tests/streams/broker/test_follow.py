@@ -71,7 +71,7 @@ def test_from_an_instant(settings: Settings, topic: str) -> None:
 
 
 def test_a_slow_broker_is_no_idle_topic(settings: Settings, topic: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("evictstream.streams.broker.follow.POLL_SECONDS", 0.001)  # no broker answers within that
+    monkeypatch.setattr("evictstream.streams.broker.follow._POLL_SECONDS", 0.001)  # no broker answers within that
     write(settings, b"a", b"b")
     with follow(settings, topic, "beginning", is_stopped=never, idle_seconds=0.0) as batches:
         assert sorted(values_of(batches)) == [b"a", b"b"]  # type: ignore[type-var] # none is None

@@ -211,7 +211,7 @@ def test_accept_gap_tells_the_one_named(known: Settings) -> None:
 @pytest.mark.parametrize(
     ("arguments", "has_gap", "said"),
     [
-        pytest.param([], False, "no gap is known", id="none anywhere"),
+        pytest.param([], False, "there is no gap", id="none anywhere"),
         pytest.param(
             ["--cluster", "heard"],
             True,
