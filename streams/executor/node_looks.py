@@ -49,14 +49,51 @@ class _Shared(Generic[_T]):
     ended: threading.Event = dataclasses.field(default_factory=threading.Event)
 
 
-@dataclasses.dataclass(slots=True, eq=False)
-class _Node:
-    """What is kept of one node."""
+class _SharedAnswers(Generic[_T]):
+    """The newest answer about each node. The next eviction asks again after an error, or a reply without an object."""
 
-    node: _Shared[SeenNode | ApiReply | None] | None = None
-    pods: _Shared[Mapping[str, SeenPod] | None] | None = None
-    asked_at: list[float] = dataclasses.field(default_factory=list)
-    """When its pods were asked for: the last `LISTED_FROM` times."""
+    def __init__(self, host: str, fresh_seconds: float) -> None:
+        self._host = host
+        self._fresh_seconds = fresh_seconds
+        self._lock = threading.Lock()
+        self._by_node: dict[str, _Shared[_T]] = {}
+
+    def __len__(self) -> int:
+        return len(self._by_node)
+
+    def is_fresh(self, node: str) -> bool:
+        """Whether there is an answer, or one is on its way."""
+        shared = self._by_node.get(node)
+        return shared is not None and time.monotonic() - shared.asked_at < self._fresh_seconds
+
+    def get(self, node: str, ask: Callable[[], _T]) -> _T | None:
+        """Give the answer; `ask` is called by one thread, while the others wait for it."""
+        with self._lock:
+            shared = self._by_node.get(node) if self.is_fresh(node) else None
+            must_ask = shared is None
+            if shared is None:
+                if len(self._by_node) >= MOST_NODES:
+                    self._by_node.clear()
+                shared = self._by_node[node] = _Shared(time.monotonic())
+        if must_ask:
+            self._ask(node, shared, ask)
+        elif not shared.ended.wait(LONGEST_LOOK_SECONDS):
+            raise ApiUnreachableError(host=self._host, reason=f"no answer about the node {node}")
+        if shared.error is not None:
+            raise shared.error
+        return shared.answer
+
+    def _ask(self, node: str, shared: _Shared[_T], ask: Callable[[], _T]) -> None:
+        try:
+            shared.answer = ask()
+        except Exception as error:  # noqa: BLE001 - raised again in each thread that waits
+            shared.error = error
+        finally:
+            if shared.error is not None or isinstance(shared.answer, ApiReply):
+                with self._lock:
+                    if self._by_node.get(node) is shared:
+                        del self._by_node[node]
+            shared.ended.set()
 
 
 class NodeLooks:
@@ -66,8 +103,10 @@ class NodeLooks:
         """Set `lists` if writes have a resource version as precondition, so that a cached pod will do."""
         self._requests = requests
         self._lists = lists
+        self._nodes = _SharedAnswers[SeenNode | ApiReply | None](requests.host, NODE_FRESH_SECONDS)
+        self._pods = _SharedAnswers[Mapping[str, SeenPod] | None](requests.host, PODS_FRESH_SECONDS)
         self._lock = threading.Lock()
-        self._nodes: dict[str, _Node] = {}
+        self._asked_at: dict[str, list[float]] = {}  # by node: the last times at which one of its pods was asked for
 
     def pod(self, command: EvictionCommand, *, is_first: bool) -> SeenPod | ApiReply | None:
         """Look at the command's pod; None if there is none.
@@ -84,59 +123,21 @@ class NodeLooks:
 
     def node(self, command: EvictionCommand) -> SeenNode | ApiReply | None:
         """Look at the command's node, not longer ago than `NODE_FRESH_SECONDS`. As `pod`."""
-        now = time.monotonic()
-        with self._lock:
-            kept = self._kept(command.node)
-            shared = kept.node
-            must_ask = shared is None or now - shared.asked_at >= NODE_FRESH_SECONDS
-            if shared is None or must_ask:
-                shared = kept.node = _Shared(now)
-        if must_ask:
-            self._ask(shared, lambda: self._requests.node(command.node))
-            if shared.error is not None or isinstance(shared.answer, ApiReply):
-                with self._lock:  # the next eviction asks again
-                    if kept.node is shared:
-                        kept.node = None
-        return self._answer(shared, command.node)
+        return self._nodes.get(command.node, lambda: self._requests.node(command.node))
 
     def _listed(self, command: EvictionCommand) -> SeenPod | None:
-        """Find the pod in a list of its node's pods; None if there is no list, or another pod has its name."""
-        now = time.monotonic()
-        with self._lock:
-            kept = self._kept(command.node)
-            shared = kept.pods
-            must_ask = shared is None or now - shared.asked_at >= PODS_FRESH_SECONDS
-            if must_ask:
-                kept.asked_at = [*(at for at in kept.asked_at if now - at < PODS_FRESH_SECONDS), now][-LISTED_FROM:]
-                if len(kept.asked_at) < LISTED_FROM:
-                    return None
-                shared = kept.pods = _Shared(now)
-        assert shared is not None  # noqa: S101 - it was there, or was made
-        if must_ask:
-            self._ask(shared, lambda: self._requests.pods_of(command.node))
-        pods = self._answer(shared, command.node)
+        """Find the pod in a list of its node's pods; None if there is no list, or it has no pod with this UID."""
+        if not (self._pods.is_fresh(command.node) or self._is_worth_listing(command.node)):
+            return None
+        pods = self._pods.get(command.node, lambda: self._requests.pods_of(command.node))
         return None if pods is None else pods.get(command.pod_uid)
 
-    def _kept(self, node: str) -> _Node:
-        kept = self._nodes.get(node)
-        if kept is None:
-            if len(self._nodes) >= MOST_NODES:
-                self._nodes.clear()
-            kept = self._nodes[node] = _Node()
-        return kept
-
-    @staticmethod
-    def _ask(shared: _Shared[_T], ask: Callable[[], _T]) -> None:
-        try:
-            shared.answer = ask()
-        except Exception as error:  # noqa: BLE001 - raised again in each thread that waits
-            shared.error = error
-        finally:
-            shared.ended.set()
-
-    def _answer(self, shared: _Shared[_T], node: str) -> _T | None:
-        if not shared.ended.wait(LONGEST_LOOK_SECONDS):
-            raise ApiUnreachableError(host=self._requests.host, reason=f"no answer about the node {node}")
-        if shared.error is not None:
-            raise shared.error
-        return shared.answer
+    def _is_worth_listing(self, node: str) -> bool:
+        """Note that one of a node's pods is asked for; returns whether so many were lately."""
+        now = time.monotonic()
+        with self._lock:
+            if len(self._asked_at) >= MOST_NODES and node not in self._asked_at:
+                self._asked_at.clear()
+            recent = [at for at in self._asked_at.get(node, ()) if now - at < PODS_FRESH_SECONDS]
+            self._asked_at[node] = [*recent, now][-LISTED_FROM:]
+            return len(self._asked_at[node]) == LISTED_FROM

@@ -123,6 +123,14 @@ def test_a_refused_list_leaves_each_pod_to_a_request(full: FakeApi, connection: 
     assert evict_all(evictor(PodRequests(connection)), NAMES) == {Outcome.SUCCEEDED: PODS}
 
 
+def test_a_list_without_an_answer_is_asked_for_again(full: FakeApi, connection: Connection) -> None:
+    found = evictor(PodRequests(connection))
+    evict_all(found, NAMES[: LISTED_FROM - 1])
+    full.trouble["list pods"] = ["cut"]
+    assert evict_all(found, NAMES[LISTED_FROM : LISTED_FROM + 1]) == {None: 1}, "it is put off"
+    assert evict_all(found, NAMES[LISTED_FROM:]) == {Outcome.SUCCEEDED: PODS - LISTED_FROM}
+
+
 def test_a_list_beyond_the_limit_is_given_up(
     full: FakeApi, connection: Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
