@@ -102,7 +102,7 @@ def tell(settings: Settings, incident: Path, problems: list[str], *, kills: bool
         mine = named(settings.model_copy(update=more), name)
         yield f"Kafka: {broker.description}; topics {name}* are this demo's"
         if not is_own:
-            others = check_topics(mine).others  # raises if nobody answers: there is nothing to tidy up then
+            others = check_topics(mine).others  # raises if Kafka does not answer: there is nothing to delete then
             for other in sorted({one[: len(name)] for one in others if one.startswith(PREFIX)}):
                 yield f"topics {other}* are of another demo; delete them if it does not run any more"
             stack.callback(delete_own, mine)
@@ -141,7 +141,7 @@ def _perform(
         publisher.flush()
     yield _compared(play.evictions, undisturbed, by_us)
     if play.killed is not None and not play.outage[1]:
-        problems.append(f"nobody took over from {play.killed.name}")
+        problems.append(f"no worker took over from {play.killed.name}")
     excused = [(begin, end or stopped_us) for begin, end in [play.outage] if begin]
     problems += problems_of(*read_log(settings), settings, end_us=stopped_us, excused=excused)
 

@@ -104,7 +104,7 @@ def running(count: int, settings: Settings, folder: Path) -> Iterator[list[DemoW
         finally:
             for worker in workers:
                 worker.kill()
-            watchdog.kill()  # before its pipe closes, so that it kills nobody who has the group's number by then
+            watchdog.kill()  # before its pipe closes, so that it kills no later process group with this number
 
 
 def owners(workers: list[DemoWorker]) -> dict[int, tuple[int, DemoWorker]]:

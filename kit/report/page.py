@@ -270,7 +270,7 @@ _STYLE: Final = """
 def _filters(evictions: ColumnDataSource, chosen: IndexFilter) -> Any:
     def options(name: str) -> list[str]:
         values = sorted({str(value) for value in evictions.data[name]} - {""})
-        return [ANY, *values[:1_000]]  # a list that nobody can scroll through; the text finds the others
+        return [ANY, *values[:1_000]]  # a longer list is hard to scroll; the text field finds the others
 
     style = InlineStyleSheet(css=_STYLE)
     text = TextInput(title="Pod, node or taint", name="text", stylesheets=[style], width=260)
