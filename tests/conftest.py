@@ -38,19 +38,6 @@ SERVERS = os.environ.get("EVICTSTREAM_BOOTSTRAP_SERVERS") or os.environ.get("KAF
 if "TRANSACTION_VERSION" in os.environ:
     EmbeddedBroker.usual_features = {"transaction.version": int(os.environ["TRANSACTION_VERSION"])}
 
-# Files whose tests stay in one process: they share what is dear to make, or look at all topics of demos.
-# pytest-xdist 3.8 has a marker for this, but with pytest 9.2 it is ignored without a word.
-IN_ONE_PROCESS = {
-    "tests/deploy/test_image_build.py",
-    "tests/deploy/test_packaging.py",
-    "tests/guarantees/test_kafka_rights.py",
-    "tests/streams/cli/test_secrets.py",
-    "tests/kit/demo/test_demo_command.py",
-    "tests/streams/engine/test_markers.py",
-    "tests/streams/engine/test_transactions.py",
-    "tests/streams/engine/test_transactions_v2.py",
-}
-
 START = KafkaNode.start
 
 # How fast examples are drawn says how busy the machine is, and no more.
@@ -79,13 +66,8 @@ def _kafka_is_embedded() -> bool:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> object:
-    """Hand each test to the next free process, and files of `IN_ONE_PROCESS` as a whole."""
-    from xdist.scheduler import LoadScopeScheduling  # noqa: PLC0415 - only where several processes are asked for
-
-    class Scheduling(LoadScopeScheduling):  # type: ignore[misc]  # xdist has no types
-        def _split_scope(self, nodeid: str) -> str:
-            file = nodeid.partition("::")[0]
-            return file if file in IN_ONE_PROCESS else nodeid
+    """Hand out long tests one by one and short ones by file."""
+    from tests.harness.scheduling import Scheduling  # noqa: PLC0415 - only where several processes are asked for
 
     return Scheduling(config, log)
 
@@ -97,8 +79,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if isinstance(item, pytest.Function) and NEED_KAFKA.intersection(item.fixturenames):
             item.add_marker(pytest.mark.kafka)
     if "PYTEST_XDIST_WORKER" in os.environ:
-        # The long tests first, so that no process is left with one at the end while the others have nothing to do.
-        items.sort(key=lambda item: [item.get_closest_marker(name) is None for name in ("slow", "kafka")])
+        from tests.harness.scheduling import in_order  # noqa: PLC0415 - as above
+
+        in_order(items)
 
 
 @pytest.hookimpl(wrapper=True)
