@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -90,8 +91,13 @@ PAGES = {
 """The pages that are about some commands. On others an option that stands alone has to be one of any command."""
 
 
+NAMES_SOME = re.compile(r"(?<![\w-])--[a-zA-Z]|\bevictstream\s")
+"""What a file has that names an option: to parse each file would take a second."""
+
+
 def _texts(file: Path) -> Iterator[tuple[int, str]]:
-    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+    text = file.read_text(encoding="utf-8")
+    for node in ast.walk(ast.parse(text)) if NAMES_SOME.search(text) else ():
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
             yield node.lineno, node.value
 
