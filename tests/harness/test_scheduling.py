@@ -48,7 +48,7 @@ def test_after_a_long_test_one_more_is_sent() -> None:
     assert first.asked == [0, 1, 2, 6]
 
 
-def test_after_a_short_test_the_rest_of_a_file_is_sent() -> None:
+def test_after_a_short_test_the_whole_file_is_sent() -> None:
     scheduling, (first, second) = scheduled(SEVERAL)
     scheduling.mark_test_complete(first, 0, 0.01)
     assert first.asked == [0, 1, 2, 6, 7]
