@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import functools
 import re
+from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -59,6 +60,19 @@ def files() -> tuple[Path, ...]:
     for room in ROOMS:
         found += [each for each in (ROOT / room).rglob("*") if each.is_file() and "__pycache__" not in each.parts]
     return tuple(sorted(found))
+
+
+@functools.cache
+def _by_last_part() -> dict[str, list[Path]]:
+    found = defaultdict[str, list[Path]](list)
+    for file in files():
+        found[file.name].append(file)
+    return found
+
+
+def files_named(end: str) -> list[Path]:
+    """List the files whose path ends with these parts."""
+    return [file for file in _by_last_part()[end.rpartition("/")[2]] if file.as_posix().endswith(f"/{end}")]
 
 
 @functools.cache
@@ -125,7 +139,7 @@ def broken_pages(text: Text) -> Iterator[tuple[int, str]]:
         return
     for found in PAGE.finditer(text.words):
         name = found["page"].replace("Semantics", "semantics")  # the first word of a sentence
-        pages = [each for each in files() if each.as_posix().endswith(f"/{name}")]
+        pages = files_named(name)
         if not pages or (found["anchor"] and not any(found["anchor"] in anchors(page) for page in pages)):
             yield found.start(), found[0]
 
@@ -152,8 +166,8 @@ CHECKS = (broken_rules, broken_links, broken_pages, broken_names, broken_outside
 
 def _is_defined(test: str, name: str) -> bool:
     """Tell whether a file of this name defines the test."""
-    found = [file for file in files() if file.as_posix().endswith(f"/{name}")]
-    return any(re.search(rf"\b(?:def|class) {test}\b", file.read_text(encoding="utf-8")) for file in found)
+    defined = re.compile(rf"\b(?:def|class) {test}\b")
+    return any(defined.search(file.read_text(encoding="utf-8")) for file in files_named(name))
 
 
 def _is_module_or_part(name: str) -> bool:
