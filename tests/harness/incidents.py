@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 
 INCIDENTS = Path(__file__).parents[2] / "examples" / "incidents"
 LARGEST: Final = "flapping-taints"
-"""It takes as long as all others together: `make quick` sees it only in `tests/incidents/test_kept_commands.py`."""
+LARGE: Final = (LARGEST, "manual-taints", "zone-outage")
+"""`make quick` compares only their commands (`tests/incidents/test_kept_commands.py`), and plays the two small ones."""
 
 
 def events_of(folder: Path) -> list[dict[str, Any]]:
@@ -25,9 +26,9 @@ def events_of(folder: Path) -> list[dict[str, Any]]:
 
 
 def incidents(found: Iterable[Path | str]) -> list[ParameterSet]:
-    """Return one parameter for each folder or name, the largest marked `slow`."""
+    """Return one parameter for each folder or name, the large ones marked `slow`."""
     return [
-        pytest.param(one, id=name, marks=pytest.mark.slow if name.startswith(LARGEST) else ())
+        pytest.param(one, id=name, marks=pytest.mark.slow if name.startswith(LARGE) else ())
         for one in found
         for name in [Path(one).name]
     ]

@@ -21,6 +21,7 @@ from evictstream.kit.recordings.record import RecordedRecord
 from evictstream.kit.recordings.recording_folder import MANIFEST, RecordingWriter
 from evictstream.streams.cli.main import run
 from evictstream.streams.partitioner import partition_of
+from tests.harness.examples import FEWEST
 from tests.kit.report.fleet import FIRST_MS, outage
 
 PARTITIONS = 3
@@ -146,15 +147,15 @@ DAMAGES: tuple[Callable[[Path, random.Random], None], ...] = (
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("examples", [10, pytest.param(40, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("count", [FEWEST, pytest.param(50, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("damage", DAMAGES)
 def test_a_damaged_recording_gives_the_same_or_an_error(
     recording: Path,
     whole: dict[tuple[str, ...], Outcome],
     damage: Callable[[Path, random.Random], None],
-    examples: int,
+    count: int,
 ) -> None:
-    @settings(max_examples=examples, deadline=None)
+    @settings(max_examples=count, deadline=None)
     @given(chance=st.randoms(use_true_random=False), command=st.sampled_from(COMMANDS))
     def each(chance: random.Random, command: tuple[str, ...]) -> None:
         with tempfile.TemporaryDirectory() as name:

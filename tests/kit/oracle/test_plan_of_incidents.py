@@ -67,6 +67,7 @@ def test_recovery() -> None:
     assert totals("recovery-before-deadline") == (12 + 9, 0, 9, 3 + 9)
 
 
+@pytest.mark.slow
 def test_flapping() -> None:
     # On each of four nodes 20 of 24 pods do not tolerate the taint forever; it stays on for the last 14 s.
     assert totals("flapping-taints")[3] == 80
@@ -121,7 +122,9 @@ def test_taints_by_hand(case: str, seconds: float | None) -> None:
 @pytest.mark.parametrize(
     "change",
     [
-        pytest.param(lambda events: [event for event in events for _ in range(2)], id="each event twice"),
+        pytest.param(
+            lambda events: [event for event in events for _ in range(2)], id="each event twice", marks=pytest.mark.slow
+        ),
         pytest.param(lambda events: [*events, *events[:200]], id="old events again"),
     ],
 )

@@ -8,6 +8,8 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Final
 
+import pytest
+
 from evictstream.kit.oracle.reading import place
 from evictstream.kit.oracle.records import InputRecord, InputTopic
 from evictstream.kit.recordings.record import RecordedRecord
@@ -123,6 +125,7 @@ def test_what_is_played_rests_on_no_record() -> None:
     assert set(tellers) == {Teller.REPLAY, Teller.PLAYED}
 
 
+@pytest.mark.slow
 def test_every_sentence_of_a_service_agrees_with_its_records() -> None:
     """Its workers are killed, cut off and frozen, so they decide late: on what they have read, not on all there is."""
     checked = Counter[str]()

@@ -87,10 +87,18 @@ DEAD = ((10, 10), (10, 0))
     ("outage", "taints", "evictions"),
     [
         pytest.param(
-            Outage(PROTECTED, rate=FAST), (0, 6), (0, 60), id="6 of 10 silent, fast rate: protected too late, all go"
+            Outage(PROTECTED, rate=FAST),
+            (0, 6),
+            (0, 60),
+            id="6 of 10 silent, fast rate: protected too late, all go",
+            marks=pytest.mark.slow,
         ),
         pytest.param(
-            Outage(PROTECTED), (0, 2), (0, 20), id="6 of 10 silent, 0.1 per second: one per 10 s of the round"
+            Outage(PROTECTED),
+            (0, 2),
+            (0, 20),
+            id="6 of 10 silent, 0.1 per second: one per 10 s of the round",
+            marks=pytest.mark.slow,
         ),
         pytest.param(
             Outage(((6, 6),), rate=FAST), (0, 6), (0, 60), id="a cluster of 6, all silent: taints of the round stay"
@@ -102,7 +110,13 @@ DEAD = ((10, 10), (10, 0))
             id="3 zones of 6, all silent: every zone full",
             marks=pytest.mark.slow,
         ),
-        pytest.param(Outage(((18, 18),), rate=FAST), (0, 18), (0, 180), id="18 of 18 silent: three waves of 8 workers"),
+        pytest.param(
+            Outage(((18, 18),), rate=FAST),
+            (0, 18),
+            (0, 180),
+            id="18 of 18 silent: three waves of 8 workers",
+            marks=pytest.mark.slow,
+        ),
         pytest.param(
             Outage(((18, 18),)),
             (0, 4),
@@ -113,10 +127,20 @@ DEAD = ((10, 10), (10, 0))
         pytest.param(
             Outage(PROTECTED, pods=0, rate=FAST), (0, 6), (0, 0), id="no pods: an answer of 0.25 s is slow enough"
         ),
-        pytest.param(Outage(((10, 5), (10, 0)), rate=FAST), (5, 5), (50, 50), id="5 of 10 silent: normal, no range"),
+        pytest.param(
+            Outage(((10, 5), (10, 0)), rate=FAST),
+            (5, 5),
+            (50, 50),
+            id="5 of 10 silent: normal, no range",
+            marks=pytest.mark.slow,
+        ),
         pytest.param(Outage(((10, 2), (2, 0)), rate=FAST), (2, 2), (20, 20), id="2 of 10 silent: normal, no range"),
         pytest.param(
-            Outage(DEAD, rate=FAST), (10, 10), (100, 100), id="a whole zone, another one well: at full rate, no range"
+            Outage(DEAD, rate=FAST),
+            (10, 10),
+            (100, 100),
+            id="a whole zone, another one well: at full rate, no range",
+            marks=pytest.mark.slow,
         ),
         pytest.param(
             Outage(((60, 40), (1, 0)), pods=2, rate=FAST),

@@ -248,8 +248,8 @@ YARDSTICK = "[number + 1 for number in range(100)]"
     ("case", "gate", "limit"),
     [
         pytest.param(USUAL, False, 2.5, id="usual lists"),
-        pytest.param(HARDEST, False, 2.5, id="every pair is compared"),
-        pytest.param(HARDEST_GATED, True, 4.0, id="every pair is compared as numbers"),
+        pytest.param(HARDEST, False, 2.5, id="every pair is compared", marks=pytest.mark.slow),
+        pytest.param(HARDEST_GATED, True, 4.0, id="every pair is compared as numbers", marks=pytest.mark.slow),
     ],
 )
 def test_a_verdict_costs_as_much_as_few_hundred_additions(

@@ -90,6 +90,7 @@ def test_first_no_execute_taint_waits_among_all_other_requests(played: tuple[Rec
             RequestPace(requests_per_second=200, burst=400),
             14,
             id="zone-outage-part-recovers: six nodes at once",
+            marks=pytest.mark.slow,
         ),
     ],
 )
