@@ -43,6 +43,11 @@ def instant_us(text: str) -> int:
     return microseconds(dt.datetime.fromisoformat(text))
 
 
+def moment_at(at_us: int) -> dt.datetime:
+    """Return an instant as an aware moment, in UTC."""
+    return _EPOCH + dt.timedelta(microseconds=at_us)
+
+
 @lru_cache(maxsize=4096)
 def instant_text(at_us: int) -> str:
     """Write an instant as RFC 3339 UTC text with six digits and `Z`.

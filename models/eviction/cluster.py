@@ -11,9 +11,10 @@ from typing import NamedTuple
 
 import msgspec
 
+from evictstream.models.eviction.executor_queue import ExecutorQueue
 from evictstream.models.eviction.state import NodeAggregate
 from evictstream.models.instants import MILLISECOND_US, instant_text
-from evictstream.models.messages.signals import Heartbeat, Listed
+from evictstream.models.messages.signals import Heartbeat, Listed, QueueReport
 
 
 class ClusterState(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -25,6 +26,7 @@ class ClusterState(msgspec.Struct, frozen=True, omit_defaults=True):
         forgotten_at_us: records up to this append time are ignored, 0 if the cluster was never forgotten.
         epoch: the newest epoch that its feed has named; records of earlier epochs are stale.
         uid: identifies the cluster in this epoch: the UID of its namespace `kube-system`; empty if not known.
+        queue: what its executor last reported; `None` if it never has.
     """
 
     nodes_heartbeat_at_us: int = 0
@@ -32,6 +34,7 @@ class ClusterState(msgspec.Struct, frozen=True, omit_defaults=True):
     forgotten_at_us: int = 0
     epoch: int = 0
     uid: str = ""
+    queue: ExecutorQueue | None = None
 
     @property
     def is_heard(self) -> bool:
@@ -140,10 +143,20 @@ def heartbeat(state: ClusterState, signal: Heartbeat, *, on_nodes: bool, appende
     return msgspec.structs.replace(admitted, pods_heartbeat_at_us=newest_at_us)
 
 
+def reported(state: ClusterState, report: QueueReport, appended_at_us: int) -> ClusterState:
+    """Return the state after a report of the cluster's executor: the newest one counts."""
+    return msgspec.structs.replace(state, queue=ExecutorQueue(appended_at_us, report.read_to_us))
+
+
 def capped(state: ClusterState, latest_us: int, present_us: int) -> ClusterState:
     """Return the state with every time that is later than `latest_us`, and so lies in the future, set to now."""
+    queue = state.queue
+    if queue is not None:
+        reported_at_us = _capped_time(queue.reported_at_us, latest_us, present_us)
+        queue = msgspec.structs.replace(queue, reported_at_us=reported_at_us)
     return msgspec.structs.replace(
         state,
+        queue=queue,
         nodes_heartbeat_at_us=_capped_time(state.nodes_heartbeat_at_us, latest_us, present_us),
         pods_heartbeat_at_us=_capped_time(state.pods_heartbeat_at_us, latest_us, present_us),
         forgotten_at_us=_capped_time(state.forgotten_at_us, latest_us, present_us),

@@ -6,6 +6,7 @@ alone issues evictions; the others only decide.
 
 from typing import Final, assert_never
 
+from evictstream.models.eviction.executor_queue import ExecutorQueue, held_until_us
 from evictstream.models.eviction.lifecycle import issue, reconcile, remove, report, wait_us
 from evictstream.models.eviction.node_steps import expire
 from evictstream.models.eviction.rendering import render
@@ -168,7 +169,13 @@ def apply_result(aggregate: NodeAggregate, event: ResultEvent, rules: RuleParame
 
 
 def fire(
-    aggregate: NodeAggregate, pod_uid: str, now_us: int, rules: RuleParameters, heard_us: int | None = None
+    aggregate: NodeAggregate,
+    pod_uid: str,
+    now_us: int,
+    rules: RuleParameters,
+    *,
+    heard_us: int | None = None,
+    queue: ExecutorQueue | None = None,
 ) -> Changes:
     """Apply a wake-up: decide again with the newest facts, and issue the attempt that is owed to this pod now.
 
@@ -181,6 +188,7 @@ def fire(
         now_us: now, microseconds since 1970.
         rules: parameters of the rules.
         heard_us: when the cluster's feed was last heard, for the record of an attempt; None if it never was.
+        queue: what the cluster's executor last reported; what waits there is not issued again. None without a report.
 
     Returns:
         The changes: an `Evict`; or a `Cancel` or a moved deadline, if the rules have changed; or only a wake-up, with
@@ -199,6 +207,8 @@ def fire(
         # A repeat waits for the deadline too: the worker's clock may be behind the record that moved the deadline.
         if owed_us is not None and due.verdict is _TOLERATION_EXPIRES:
             owed_us = max(owed_us, due.deadline_us)
+        if owed_us is not None and queue is not None:
+            owed_us = max(owed_us, held_until_us(queue, eviction, rules))
         if owed_us is not None and owed_us <= now_us:
             issue(step, pod, eviction, due)
         elif owed_us is not None and not step.wakeups:

@@ -26,6 +26,7 @@ _WAITS: Final = (
     "success_grace_us",
     "accepted_silence_us",
     "accepted_limit_us",
+    "report_silence_us",
 )
 
 
@@ -46,8 +47,10 @@ class RuleParameters(msgspec.Struct, frozen=True, kw_only=True):
             shows it within seconds, so by then the result was wrong or the feed is behind.
         accepted_silence_us: wait for another word after `Accepted`. Default 60 s: an executor repeats it each 20 s for
             what is still queued, so three of them were lost by then, or the executor is gone.
-        accepted_limit_us: how long after an attempt `Accepted` keeps the next one back. Default 900 s: 200 evictions
-            a second are 180,000 in that time, more than a full cluster has.
+        accepted_limit_us: how long after an attempt `Accepted`, or reports of an executor, keep the next one back.
+            Default 900 s: 200 evictions a second are 180,000 in that time, more than a full cluster has.
+        report_silence_us: how long a report of an executor counts. Default 30 s: an executor with a queue reports each
+            10 s, so two reports were lost by then, or the executor is gone.
         remember_deleted_us: how long a deleted UID is remembered. Default 1 h: at least the longest delay of a feed,
             so that a late event cannot bring a deleted pod back (semantics.md 12.3).
         comparison_operators: whether `Gt` and `Lt` compare, the feature gate `TaintTolerationComparisonOperators`.
@@ -61,6 +64,7 @@ class RuleParameters(msgspec.Struct, frozen=True, kw_only=True):
     success_grace_us: int = 2 * _MINUTE_US
     accepted_silence_us: int = _MINUTE_US
     accepted_limit_us: int = 15 * _MINUTE_US
+    report_silence_us: int = 30 * SECOND_US
     remember_deleted_us: int = 60 * _MINUTE_US
     comparison_operators: bool = False
 

@@ -30,6 +30,7 @@ from evictstream.models.messages.envelope import (
     unreadable,
 )
 from evictstream.models.messages.events import NodeEvent, Origin, PodEvent, ResultEvent
+from evictstream.models.messages.executor_report import decode_report, is_report
 from evictstream.models.messages.fields import Epoch
 from evictstream.models.messages.object_limits import (
     LARGEST_LIST,
@@ -42,7 +43,16 @@ from evictstream.models.messages.object_limits import (
     is_too_long,
 )
 from evictstream.models.messages.result import decode_result_except_outcome, read_outcome
-from evictstream.models.messages.signals import AcceptGap, Bookmark, Forget, Heartbeat, Listed, Signal, Unbound
+from evictstream.models.messages.signals import (
+    AcceptGap,
+    Bookmark,
+    Forget,
+    Heartbeat,
+    Listed,
+    QueueReport,
+    Signal,
+    Unbound,
+)
 from evictstream.models.messages.unreadable import Unreadable, UnreadableReason
 from evictstream.models.messages.vocabulary import EventType
 from evictstream.models.messages.watch_event import Listing
@@ -207,11 +217,15 @@ def read_decoded_pod(
 
 def read_result_record(
     key: bytes | None, value: bytes | None, append_at_us: int, origin: Origin, limits: InputLimits = DEFAULT_LIMITS
-) -> ResultEvent:
+) -> ResultEvent | QueueReport:
     """Read a record of the results topic; arguments and errors as for `read_node_record`."""
     if value is None or len(value) > limits.largest_value_bytes:
         raise refused_value(value, limits)
     cluster = cluster_of(key)
+    if is_report(value):
+        report = decode_report(value)
+        _check_cluster(report.cluster, cluster)
+        return QueueReport(cluster=cluster, read_to_us=microseconds(report.read_to))
     result = decode_result_except_outcome(value)
     _check_cluster(result.cluster, cluster)
     check_node_name(result.node, "node")

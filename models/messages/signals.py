@@ -94,4 +94,16 @@ class AcceptGap(msgspec.Struct, frozen=True, gc=False):
     at_us: int
 
 
-Signal: TypeAlias = Heartbeat | Listed | Bookmark | Unbound | Forget | AcceptGap
+class QueueReport(msgspec.Struct, frozen=True, gc=False, kw_only=True):
+    """An executor says what waits in its queue (docs/messages.md#reports).
+
+    Attributes:
+        cluster: which cluster.
+        read_to_us: the latest `issuedAt` of an attempt that it has read, microseconds since 1970.
+    """
+
+    cluster: str
+    read_to_us: int
+
+
+Signal: TypeAlias = Heartbeat | Listed | Bookmark | Unbound | Forget | AcceptGap | QueueReport

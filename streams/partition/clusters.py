@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from evictstream.models.eviction.cluster import (
+    NO_STATE,
     Cluster,
     ClusterState,
     EpochBegun,
@@ -15,13 +16,15 @@ from evictstream.models.eviction.cluster import (
     capped,
     gap_of,
     heartbeat,
+    reported,
 )
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from evictstream.models.eviction import NodeAggregate
-    from evictstream.models.messages.signals import Heartbeat, Listed
+    from evictstream.models.eviction.executor_queue import ExecutorQueue
+    from evictstream.models.messages.signals import Heartbeat, Listed, QueueReport
     from evictstream.streams.engine.core.outbox import Outbox
 
 CLUSTER_PREFIX = b"cluster\x00"
@@ -66,8 +69,13 @@ class Clusters:
         """Keep a cluster from now on."""
         return self.by_key.setdefault(cluster.key, cluster)
 
-    def drop_empty(self, cluster: Cluster) -> None:
-        """Drop a cluster of which nothing is left: else memory would grow with every name that ever was."""
+    def drop_empty(self, cluster: Cluster, outbox: Outbox) -> None:
+        """Drop a cluster of which nothing is left: else memory would grow with every name that ever was.
+
+        Nothing waits in the queue of an executor when no node is left.
+        """
+        if cluster.state.queue is not None:
+            self._write(cluster.name, msgspec.structs.replace(cluster.state, queue=None), outbox)
         if cluster.is_empty:
             self.by_key.pop(cluster.key, None)
 
@@ -92,6 +100,24 @@ class Clusters:
         if counts and self.gap is not None:
             self._set_gap(self.gap.after_listing(signal, on_nodes=on_nodes), outbox)
         return counts
+
+    def report(self, report: QueueReport, appended_at_us: int, outbox: Outbox) -> str:
+        """Take in what waits in the queue of an executor; returns what became of it, for counting."""
+        cluster = self.named(report.cluster)
+        if appended_at_us <= cluster.state.forgotten_at_us:
+            return "forgotten"
+        if not cluster.nodes:  # nothing was issued: it makes no row for a cluster that may not exist
+            return "stale"
+        self._write(cluster.name, reported(cluster.state, report, appended_at_us), outbox)
+        return "signal"
+
+    def queues(self, reported_since_us: int) -> dict[str, ExecutorQueue]:
+        """Return what executors have reported since then, by cluster."""
+        return {
+            cluster.name: cluster.state.queue
+            for cluster in self.by_key.values()
+            if cluster.state.queue is not None and cluster.state.queue.reported_at_us > reported_since_us
+        }
 
     def forget(self, cluster: str, appended_at_us: int, outbox: Outbox) -> None:
         """Make all earlier records of a cluster void, heartbeats included."""
@@ -126,7 +152,7 @@ class Clusters:
         cluster = self.named(name)
         if state != cluster.state:
             self.keep(cluster).state = state
-            outbox.put(CLUSTER_PREFIX + name.encode(), msgspec.json.encode(state))
+            outbox.put(CLUSTER_PREFIX + name.encode(), msgspec.json.encode(state) if state != NO_STATE else None)
 
     def _set_gap(self, gap: Gap | None, outbox: Outbox) -> None:
         if gap != self.gap:

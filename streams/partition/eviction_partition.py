@@ -40,7 +40,7 @@ from evictstream.models.messages.decoding import (
     read_result_record,
 )
 from evictstream.models.messages.events import node_name_of
-from evictstream.models.messages.signals import AcceptGap, Forget, Heartbeat, Listed, Signal
+from evictstream.models.messages.signals import AcceptGap, Forget, Heartbeat, Listed, QueueReport, Signal
 from evictstream.models.messages.unreadable import Unreadable
 from evictstream.models.messages.vocabulary import EventType
 from evictstream.streams.engine.core.logic import SLICE_COST, Part
@@ -261,6 +261,8 @@ class EvictionPartition:
                     yield from self._remove_unlisted(signal, record.offset, outbox, on_nodes=on_nodes)
                 else:
                     outcome = "foreign"
+            case QueueReport():
+                outcome = self._clusters.report(signal, appended_at_us, outbox)
             case Forget():
                 yield from self._forget(signal, record, outbox)
             case AcceptGap(cluster=cluster):
@@ -331,9 +333,13 @@ class EvictionPartition:
             **self._effects.pending,
         }
 
-    def unanswered(self) -> dict[str, Waiting]:
-        """Return how many evictions of each cluster were issued and not answered since, and since when the oldest."""
-        return self._effects.unanswered.by_cluster()
+    def unanswered(self, now_us: int) -> dict[str, Waiting]:
+        """Return how many evictions of each cluster were issued and not answered since, and since when the oldest.
+
+        What waits in the queue of an executor that reports is not among them.
+        """
+        queues = self._clusters.queues(now_us - self._config.rules.report_silence_us)
+        return self._effects.unanswered.by_cluster(queues)
 
     def silent_since_us(self, now_us: int) -> dict[str, int]:
         """Return since when each feed is silent that is silent for too long."""

@@ -85,7 +85,8 @@ class Firing:
     def _wake(self, aggregate: NodeAggregate, uid: str, now_us: int, outbox: Outbox) -> int:
         """Let an aggregate decide; returns what that cost beyond 1."""
         cluster = self._clusters.named(aggregate.cluster)
-        changes = fire(aggregate, uid, now_us, self._config.rules, cluster.state.heard_at_us)
+        state = cluster.state
+        changes = fire(aggregate, uid, now_us, self._config.rules, heard_us=state.heard_at_us, queue=state.queue)
         pod = aggregate.pods.get(uid)
         cost = len(changes.rows) // FORGOTTEN_PODS_PER_COST if pod is None else weight_of(aggregate.node, pod) - 1
         self._effects.put(changes, aggregate, outbox)
@@ -96,7 +97,7 @@ class Firing:
             del self._nodes[aggregate.timer_key], cluster.nodes[aggregate.name]
             if not cluster.nodes:
                 del self._effects.pending[cluster.name]
-                self._clusters.drop_empty(cluster)
+                self._clusters.drop_empty(cluster, outbox)
         return cost
 
     def overdue(self, now_us: int, limit: int) -> Iterator[Overdue]:

@@ -44,8 +44,8 @@ class EvictionSettings(SettingsGroup):
     """After `Succeeded` or `Gone`, repeats stop for this long, while the pod's deletion should arrive on the input."""
 
     accepted_silence_seconds: _Seconds = 60.0
-    """After `Accepted`, an eviction is repeated if the executor has not reported on it for this long. Executors report
-    every 20 s on commands in their queue."""
+    """After `Accepted`, an eviction is repeated if the executor has not reported on it for this long. An executor
+    that sends it does so every 20 s for each command in its queue; evictstream's own sends reports instead."""
 
     accepted_limit_seconds: _Seconds = 900.0
-    """Longest time after an `Evict` in which `Accepted` delays its repeat."""
+    """Longest time after an `Evict` in which `Accepted`, or a report of an executor's queue, delays its repeat."""

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger(__name__)
 
-# An executor that runs answers within seconds, with `Accepted` each 20 s while the eviction is queued; after 30 s of
-# silence the attempt is repeated. So by then two attempts have no answer, and three times an `Accepted` is missing.
+# An executor that runs answers within seconds, and reports what is queued each 10 s; after 30 s of silence the attempt
+# is repeated. So by then two attempts have no answer, and several reports are missing.
 UNANSWERED_LIMIT_SECONDS = 60.0
 
 

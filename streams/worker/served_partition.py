@@ -24,7 +24,7 @@ class ServedPartition(PartitionLogic, Protocol):
     def open_evictions(self) -> dict[str, int]:
         """Count open evictions by cluster, with 0 for a cluster that has none."""
 
-    def unanswered(self) -> dict[str, Waiting]:
+    def unanswered(self, now_us: int) -> dict[str, Waiting]:
         """Return how many evictions of each cluster were issued and not answered since, and since when the oldest."""
 
     def silent_since_us(self, now_us: int) -> dict[str, int]:

@@ -82,7 +82,7 @@ def view_of(
         lag_records={topic: lag.records((topic, number), p) for topic, p in writer.positions.items()},
         pending=logic.open_evictions(),
         waiting=_waiting(logic, closed, now_us),
-        unanswered=logic.unanswered(),
+        unanswered=logic.unanswered(now_us),
         silent_since_us=logic.silent_since_us(now_us),
     )
 

@@ -18,7 +18,7 @@ from evictstream.models.messages.codec import encode
 from evictstream.models.messages.command import EvictionCommand, decode_command
 from evictstream.models.messages.decision import DecisionRecord
 from evictstream.models.messages.decoding import read_node_record, read_pod_record, read_result_record
-from evictstream.models.messages.events import NodeEvent, PodEvent
+from evictstream.models.messages.events import NodeEvent, PodEvent, ResultEvent
 from evictstream.models.messages.result import decode_result
 from evictstream.models.messages.watch_event import decode_watch_event
 from evictstream.streams.partition.overdue import open_evictions
@@ -82,6 +82,7 @@ class Story:
         self._offsets[topic] += 1
         if topic == "results":
             result = read_result_record(self.cluster.key, text.encode(), appended_us, origin)
+            assert isinstance(result, ResultEvent)
             self._take(apply_result(self._aggregate, result, self._rules))
             return
         read = read_node_record if topic == "nodes" else read_pod_record

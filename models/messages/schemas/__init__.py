@@ -12,6 +12,7 @@ import msgspec
 from evictstream.models.messages.command import EvictionCommand
 from evictstream.models.messages.dead_letter import DeadLetterHeaders
 from evictstream.models.messages.decision import DecisionRecord
+from evictstream.models.messages.executor_report import ExecutorReport
 from evictstream.models.messages.result import EvictionResult
 from evictstream.models.messages.watch_event import NodeOfFeed, PodOfFeed, WatchEvent
 
@@ -21,6 +22,7 @@ MESSAGES: Final[dict[str, type[msgspec.Struct]]] = {
     "command": EvictionCommand,
     "dead-letter-headers": DeadLetterHeaders,
     "decision": DecisionRecord,
+    "executor-report": ExecutorReport,
     "result": EvictionResult,
     "watch-event": WatchEvent,
 }

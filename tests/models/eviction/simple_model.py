@@ -44,6 +44,7 @@ class SimpleEviction:
     ask_again: tuple[float, float] = (0, 0)  # the next attempt is between these
     reported: str = ""
     issued: float = 0  # the newest attempt
+    kept: float = 0  # a report has said that it waits until then, at most
 
 
 @dataclass
@@ -77,6 +78,7 @@ class SimpleModel:
         self.node: SimpleNode | None = None
         self.pods: dict[str, SimplePod] = {}
         self.dead: dict[str, tuple[int, float]] = {}  # UID of a pod or node: its version, and until when it counts
+        self.queue: tuple[float, float] | None = None  # reported when, issued until when
 
     # ---------------------------------------------------------------- 12.3, the events
 
@@ -334,7 +336,22 @@ class SimpleModel:
         if eviction.state == "scheduled":
             return reached, reached
         earliest, latest = eviction.ask_again
-        return reached and now >= earliest, reached and now >= latest
+        held = self._held(eviction)
+        return reached and now >= max(earliest, held), reached and now >= max(latest, held, eviction.kept)
+
+    def _held(self, eviction: SimpleEviction) -> float:
+        """Until when the newest report says that the newest attempt waits."""
+        if self.queue is None or eviction.state != "issued" or eviction.reported not in ("", "Accepted"):
+            return 0
+        reported, last = self.queue
+        return min(reported + 30, eviction.issued + 900) if eviction.issued <= last else 0
+
+    def report_queue(self, now: float, last: float) -> None:
+        """Note what an executor reports of its queue."""
+        self.queue = (now, last)
+        for pod in self.pods.values():
+            if pod.eviction is not None:
+                pod.eviction.kept = max(pod.eviction.kept, self._held(pod.eviction))
 
     def fired(self, now: float, uid: str) -> int:
         """Note that an attempt was issued; gives its number."""
@@ -344,6 +361,7 @@ class SimpleModel:
         eviction.attempt += 1
         eviction.reported = ""
         eviction.issued = now
+        eviction.kept = 0
         longest = min(30 * 2 ** (eviction.attempt - 1), 300)
         eviction.ask_again = (now + 0.89 * longest, now + longest)
         return eviction.attempt

@@ -24,6 +24,7 @@ from evictstream.models.eviction import (
     fire,
     wakeups,
 )
+from evictstream.models.eviction.executor_queue import ExecutorQueue
 from evictstream.models.instants import instant_text
 from evictstream.models.kubernetes import NO_EXECUTE, NOT_READY, UNREACHABLE, Node, Pod, Taint, Toleration
 from tests.harness.whole_steps import apply_node, decide_all
@@ -79,8 +80,6 @@ class AggregateMachine(RuleBasedStateMachine):
         self.eviction_rules = RuleParameters(comparison_operators=compare)
         self.model = SimpleModel(compare=compare)
 
-    # ---------------------------------------------------------------- the node
-
     @rule(taint=taints)
     def taint(self, taint: SimpleTaint) -> None:
         others = [other for other in self.taints if (other.key, other.effect) != (taint.key, taint.effect)]
@@ -134,8 +133,6 @@ class AggregateMachine(RuleBasedStateMachine):
         if clean:
             self.taints, self.ready = [], "True"
         self._see_node()
-
-    # ---------------------------------------------------------------- the pods
 
     @rule(name=names, tolerations=lists_of_tolerations)
     def bind(self, name: str, tolerations: list[SimpleToleration]) -> None:
@@ -204,6 +201,11 @@ class AggregateMachine(RuleBasedStateMachine):
             )
         )
 
+    @rule(last=st.sampled_from([0, 0, 10, 60]))
+    def report_queue(self, last: int) -> None:
+        """An executor says that it has read all that was issued so many seconds ago."""
+        self.model.report_queue(self.now, self.now - last)
+
     @precondition(lambda self: self.history)
     @rule(data=st.data())
     def deliver_again(self, data: st.DataObject) -> None:
@@ -241,8 +243,6 @@ class AggregateMachine(RuleBasedStateMachine):
         """A stale wake-up may come at any time."""
         self._fire(self._now_us, self.current[self._choose(data)].uid)
         self._done()
-
-    # ---------------------------------------------------------------- how it is done
 
     @property
     def _now_us(self) -> int:
@@ -306,7 +306,8 @@ class AggregateMachine(RuleBasedStateMachine):
         return []
 
     def _fire(self, at_us: int, uid: str) -> None:
-        changes = fire(self.aggregate, uid, at_us, self.eviction_rules)
+        queue = ExecutorQueue(*(round(at * 1e6) for at in self.model.queue)) if self.model.queue else None
+        changes = fire(self.aggregate, uid, at_us, self.eviction_rules, queue=queue)
         self._keep(changes)
         now = at_us / 1_000_000
         if not uid:

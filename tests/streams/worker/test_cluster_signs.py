@@ -41,7 +41,7 @@ class Owed(Story):
 
     def unanswered(self) -> tuple[int, float] | None:
         """Count and age of the oldest, seconds, 0 being noon."""
-        found = self.logic.unanswered().get("lab")
+        found = self.logic.unanswered(self.now_us).get("lab")
         return None if found is None else (found.count, (found.oldest_at_us - NOON_US) / SECOND_US)
 
     def restarted(self) -> EvictionPartition:
@@ -91,12 +91,14 @@ def test_an_attempt_after_a_result_is_unanswered_anew() -> None:
 def test_since_when_is_the_same_after_a_restart() -> None:
     story = Owed()
     story.fire(40)  # both are repeated
-    assert story.restarted().unanswered() == story.logic.unanswered() == {"lab": Waiting(2, at(1))}
+    assert (
+        story.restarted().unanswered(story.now_us) == story.logic.unanswered(story.now_us) == {"lab": Waiting(2, at(1))}
+    )
 
 
 def test_metrics_show_what_is_unanswered() -> None:
     story = Owed()
-    story.views = (view(pending={"lab": 2, "calm": 0}, unanswered=story.logic.unanswered()),)
+    story.views = (view(pending={"lab": 2, "calm": 0}, unanswered=story.logic.unanswered(story.now_us)),)
     story.now_us = at(31)
     seen = story.scrape()
     assert seen["evictstream_evictions_unanswered", "lab"] == 2
