@@ -8,6 +8,7 @@ from typing import Any, Final, get_args
 
 from evictstream.kit.oracle import InputRecord, MessageRecord, OracleLimits, Promptness, Stretch, judge
 from evictstream.kit.oracle.records import InputTopic, OutputTopic
+from evictstream.models.eviction import RuleParameters
 from evictstream.models.instants import MILLISECOND_US, SECOND_US, instant_us
 from evictstream.streams.broker.follow import FollowedRecord, follow
 from evictstream.streams.settings import Settings
@@ -36,6 +37,7 @@ def oracle_limits(settings: Settings) -> OracleLimits:
         success_grace_us=us(settings.success_grace_seconds),
         accepted_silence_us=us(settings.accepted_silence_seconds),
         accepted_limit_us=us(settings.accepted_limit_seconds),
+        report_silence_us=RuleParameters().report_silence_us,
         max_event_delay_us=us(settings.max_event_delay_seconds),
         feed_silence_us=us(settings.feed_silence_limit_seconds),
         lag_us=us(settings.lag_limit_seconds),

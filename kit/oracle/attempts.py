@@ -61,5 +61,12 @@ def after_result(wait: AttemptWait, result: Statement, attempt: int, limits: Ora
     return AttemptWait(wait.issued_at_us, result.at_us + wait_us * 9 // 10, result.at_us + wait_us, "failure")
 
 
+def held_us(wait: AttemptWait, said: Statement, limits: OracleLimits) -> int:
+    """Say until when the report of an executor's queue puts the next attempt off; 0 if it says nothing of this one."""
+    if wait.outcome not in ("", "acceptance") or wait.issued_at_us > said.content["read_to_us"]:
+        return 0
+    return min(said.at_us + limits.report_silence_us, wait.issued_at_us + limits.accepted_limit_us)
+
+
 def _doubled_us(base_us: int, attempt: int, limits: OracleLimits) -> int:
     return min(base_us << (attempt - 1), limits.retry_ceiling_us)

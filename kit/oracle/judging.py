@@ -141,7 +141,7 @@ class OfNode:
         name: the node's.
         nodes: statements of the nodes topic, with the parts of listings about this node.
         pods: the same of the pods topic; also of all nodes with which it shares the name of a pod.
-        results: results of executors.
+        results: results of executors, and reports of their queues.
         commands: commands to them.
     """
 
@@ -162,16 +162,24 @@ class OfNode:
         return [command for command in self.commands if command.pod_uid == uid]
 
     def results_of(self, uid: str) -> list[Statement]:
-        """Results of attempts that were really made; all others change nothing."""
+        """Results of attempts that were really made, and reports of queues; all others change nothing."""
         made = {
             (command.eviction_id, command.attempt) for command in self.commands_about(uid) if command.action == "Evict"
         }
-        contents = [(result, result.content) for result in self.results if result.content["podUid"] == uid]
-        return [result for result, content in contents if (content["evictionId"], content["attempt"]) in made]
+        return [
+            said
+            for said in self.results
+            if (said.kind == "Report" and made)
+            or (
+                said.kind == "Result"
+                and said.content["podUid"] == uid
+                and (said.content["evictionId"], said.content["attempt"]) in made
+            )
+        ]
 
 
 def by_node(statements: Sequence[Statement], commands: Sequence[SeenCommand]) -> dict[tuple[str, str], OfNode]:
-    """Group statements and commands by cluster and node; a listing is about all nodes of its range."""
+    """Group statements and commands by cluster and node; a listing is about its range, a report about all nodes."""
     places = dict.fromkeys((statement.cluster, statement.node) for statement in statements if statement.node)
     places |= dict.fromkeys((command.cluster, command.node) for command in commands)
     nodes = {(cluster, node): OfNode(node) for cluster, node in places}
@@ -193,6 +201,8 @@ def by_node(statements: Sequence[Statement], commands: Sequence[SeenCommand]) ->
 def _by_its_nodes(statement: Statement, names: Iterable[str]) -> Iterator[Statement]:
     if statement.kind == "LISTED":
         yield from filter(None, map(statement.about, names))
+    elif statement.kind == "Report":
+        yield from (dataclasses.replace(statement, node=name) for name in names)
     elif statement.node:
         yield statement
 

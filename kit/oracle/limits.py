@@ -26,6 +26,7 @@ class OracleLimits:
     success_grace_us: int
     accepted_silence_us: int
     accepted_limit_us: int
+    report_silence_us: int
     max_event_delay_us: int
     feed_silence_us: int
     lag_us: int

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from evictstream.kit.oracle.attempts import AttemptWait
+from evictstream.kit.oracle.attempts import AttemptWait, held_us
 from evictstream.kit.oracle.commands import SeenCommand
 from evictstream.kit.oracle.decision import MayStay, MustLeave, expected_decision
 from evictstream.kit.oracle.histories import HeardNode, HeardPod
@@ -126,4 +126,10 @@ class Obligations:
         if opened.waiting is None:
             return opened.owed_us
         heard_us = self._results[moment.results - 1].record.append_at_us if moment.results else 0
-        return max(self.owed_us(moment, due), opened.waiting.latest_us, heard_us)
+        latest_us = max(opened.waiting.latest_us, max(self.held_us(moment, opened.waiting), default=0))
+        return max(self.owed_us(moment, due), latest_us, heard_us)
+
+    def held_us(self, moment: Moment, wait: AttemptWait) -> list[int]:
+        """Say until when each report so far puts the next attempt off; the newest counts, any may have set a timer."""
+        reports = (said for said in self._results[: moment.results] if said.kind == "Report")
+        return [held_us(wait, said, self._facts.limits) for said in reports]

@@ -82,10 +82,9 @@ class PodSearch:
         if opened is None or opened.is_done or self._facts.silent_at_end:
             return True
         if opened.waiting is not None:
-            is_missing = self._obligations.is_long_ago(opened.waiting.latest_us)
-            return not is_missing or self._stuck(
-                moment, "not repeated", "attempt ", opened.attempt, ", ", opened.waiting
-            )
+            waiting, held = opened.waiting, self._obligations.held_us(moment, opened.waiting)
+            is_missing = self._obligations.is_long_ago(max((waiting.latest_us, *held)))
+            return not is_missing or self._stuck(moment, "not repeated", "attempt ", opened.attempt, ", ", waiting)
         owed_us = self._obligations.owed_us(moment, opened.due) if self._promptness is None else opened.owed_us
         is_missing = self._obligations.is_long_ago(owed_us)
         return not is_missing or self._stuck(moment, "not issued", opened.due, " was owed from ", shown(owed_us), " on")
@@ -234,7 +233,7 @@ class PodSearch:
     def _take_result(self, moment: PodMoment, result: Statement) -> PodMoment:
         after = moment._replace(results=moment.results + 1)
         opened = moment.open
-        if opened is None or opened.waiting is None or opened.is_done:
+        if opened is None or opened.waiting is None or opened.is_done or said.kind == "Report":
             return after
         if (result.content["evictionId"], result.content["attempt"]) != (opened.eviction_id, opened.attempt):
             return after
@@ -261,6 +260,9 @@ class PodSearch:
             return self._stuck(moment, "unfounded", command, ": ", wrong, due)
         if opened.waiting is not None and command.issued_at_us < opened.waiting.earliest_us:
             return self._stuck(moment, "repeated too soon", command, ": ", opened.waiting)
+        held = self._obligations.held_us(moment, opened.waiting) if opened.waiting is not None else ()
+        if held and command.issued_at_us < held[-1]:
+            return self._stuck(moment, "repeated too soon", command, ": in a queue until ", shown(held[-1]))
         for states, place in ((self._nodes, moment.node), (self._pods, moment.pod)):
             if place + 1 < len(states) and states[place + 1].append_at_us < command.issued_at_us - self._lag_us:
                 return self._stuck(moment, "view too old", command, ": ", states[place + 1], " had been there for long")

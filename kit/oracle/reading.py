@@ -32,7 +32,7 @@ class Statement:
 
     Attributes:
         at_us: the instant that counts (docs/messages.md#the-time-that-counts).
-        kind: `Node`, `Pod`, `Result`, `HEARTBEAT`, `LISTED`, or another signal.
+        kind: `Node`, `Pod`, `Result`, `Report` of a queue, `HEARTBEAT`, `LISTED`, or another signal.
         is_deleted: the object is gone; in a listing, the objects that it does not name are.
         content: the object, the result, or the listing.
         epoch: of the feed.
@@ -101,11 +101,12 @@ def _read(record: InputRecord, limits: OracleLimits, partitions: int) -> Stateme
     value = json.loads(record.value)
     if len(record.value) > limits.max_object_bytes and value.get("type") not in _CHANGES:
         raise UnreadableRecordError("too large")
-    at_us = _instant(value, record, limits)
-    if record.topic == "results":
-        statement = _result(record, value, cluster, at_us)
+    if record.topic == "results" and value.get("kind") == "ExecutorReport":
+        statement = _report(record, value, cluster)
+    elif record.topic == "results":
+        statement = _result(record, value, cluster, _instant(value, record, limits))
     else:
-        statement = _watch(record, value, cluster, at_us)
+        statement = _watch(record, value, cluster, _instant(value, record, limits))
     if place(record.key, partitions) != record.partition:
         raise UnreadableRecordError("its key belongs to another partition")
     return statement
@@ -147,6 +148,23 @@ def _result(record: InputRecord, value: Json, cluster: str, at_us: int) -> State
     node = _node(value["node"])
     return Statement(
         record=record, cluster=cluster, node=node, at_us=at_us, kind="Result", is_deleted=False, content=value
+    )
+
+
+def _report(record: InputRecord, value: Json, cluster: str) -> Statement:
+    """Read what waits in the queue of an executor: `content` has the latest `issuedAt` that it has read."""
+    if value["apiVersion"] != "evictstream.io/v1" or value["cluster"] != cluster:
+        raise UnreadableRecordError("not a report of this cluster")
+    if not value["executor"] or type(value["waiting"]) is not int or value["waiting"] < 0:
+        raise UnreadableRecordError("not a report")
+    return Statement(
+        record=record,
+        cluster=cluster,
+        node="",
+        at_us=record.append_at_us,
+        kind="Report",
+        is_deleted=False,
+        content={"read_to_us": to_us(value["readTo"])},
     )
 
 

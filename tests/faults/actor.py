@@ -13,7 +13,7 @@ import json
 import random
 from collections.abc import Mapping
 
-from tests.faults.objects import Json, Pod, instant, result, watch_event
+from tests.faults.objects import Json, Pod, instant, report, result, watch_event
 from tests.faults.plan import Change, Plan
 from tests.faults.scribe import version_at
 from tests.faults.stories import draw_tolerations
@@ -67,7 +67,7 @@ class ClusterActor:
         if draw < 0.20:
             return self._answer(command, chance, chance.choice(["Refused", "Obsolete", "Observed"]), at_us + took_us)
         if draw < 0.27:
-            return []  # the executor has lost it
+            return self._queue(command, chance, at_us + took_us)  # the executor has lost it
         uid = str(command["podUid"])
         event = self._pods.get(uid)
         if event is None:
@@ -88,6 +88,13 @@ class ClusterActor:
             second = result(command, "Succeeded", observed_at_us, reason="played")
             return [answer, Change(at_us + 100 * MILLISECOND_US, "results", key, second)]
         return [answer]
+
+    def _queue(self, command: Mapping[str, object], chance: random.Random, at_us: int) -> list[Change]:
+        """Report of some of the attempts that get no answer that they wait."""
+        if chance.random() < 0.5:
+            return []
+        cluster = str(command["cluster"])
+        return [Change(at_us, "results", cluster.encode(), report(cluster, str(command["issuedAt"])))]
 
     def _delete(self, event: Json, chance: random.Random, at_us: int) -> list[Change]:
         uid = _uid(event)

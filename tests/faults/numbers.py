@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from evictstream.kit.oracle import OracleLimits
 
 SECOND_US = 1_000_000
+REPORT_SILENCE_SECONDS = 30.0  # not a setting
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,6 +55,7 @@ class Numbers:
             success_grace_us=us(self.success_grace_seconds),
             accepted_silence_us=us(self.accepted_silence_seconds),
             accepted_limit_us=us(self.accepted_limit_seconds),
+            report_silence_us=us(REPORT_SILENCE_SECONDS),
             max_event_delay_us=us(self.max_event_delay_seconds),
             feed_silence_us=us(self.feed_silence_limit_seconds),
             lag_us=us(self.lag_limit_seconds),

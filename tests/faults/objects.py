@@ -98,6 +98,20 @@ def watch_event(cluster: str, kind: str, shown: Json | None, observed_at_us: int
     return json.dumps(event).encode()
 
 
+def report(cluster: str, read_to: str) -> bytes:
+    """Write what an executor reports of its queue: the latest `issuedAt` that it has read."""
+    return json.dumps(
+        {
+            "apiVersion": "evictstream.io/v1",
+            "kind": "ExecutorReport",
+            "cluster": cluster,
+            "executor": "played",
+            "waiting": 1,
+            "readTo": read_to,
+        }
+    ).encode()
+
+
 def result(
     command: Mapping[str, object], outcome: str, observed_at_us: int | None = None, *, reason: str = ""
 ) -> bytes:

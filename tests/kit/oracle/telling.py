@@ -10,7 +10,7 @@ import json
 from evictstream.kit.oracle import InputRecord, MessageRecord, Violation, judge
 from evictstream.kit.oracle.records import InputTopic, OutputTopic
 from tests.faults.numbers import NUMBERS
-from tests.faults.objects import Json, Node, Pod, instant, watch_event
+from tests.faults.objects import Json, Node, Pod, instant, report, watch_event
 
 BEGIN_US = 1_700_000_000_000_000
 SECOND_US = 1_000_000
@@ -118,6 +118,10 @@ class Story:
             "outcome": outcome,
         }
         return self.hear("results", seconds, json.dumps(value).encode())
+
+    def report(self, seconds: float, read_to: float = 15.01) -> Story:
+        """Let an executor report that it has all in its queue that was issued until then."""
+        return self.hear("results", seconds, report("c", instant(at(read_to))))
 
     def say(
         self,
