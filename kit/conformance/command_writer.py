@@ -75,9 +75,14 @@ class PlayedCommand:
         """That of its cluster."""
         return self.cluster.encode()
 
+    @property
+    def issued_at_us(self) -> int:
+        """Its `issuedAt`, microseconds since 1970."""
+        return int(self.at * 1_000_000)
+
     def value(self) -> bytes:
         """Return the message."""
-        now_us = int(self.at * 1_000_000)
+        now_us = self.issued_at_us
         later = 3600 if self.action == "Schedule" else 0
         began_us = now_us - (TOLERATION_SECONDS - later) * 1_000_000
         return json.dumps(

@@ -250,7 +250,7 @@ class ExecutorPlay:
         return sum(1 for command in evidence.of(case) if evidence.finals(command))
 
     def _wait_for_answers(self, seconds: float) -> None:
-        """Wait for all required answers; `Accepted` is enough while the API server still fails."""
+        """Wait for all required answers; that it waits is enough while the API server still fails."""
 
         def are_there() -> bool:
             evidence = self._evidence()

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection
 from typing import Final
 
 from evictstream.kit.conformance.command_writer import PlayedCommand, partition_of_key
-from evictstream.kit.conformance.executor_evidence import ExecutorEvidence, SeenResult
+from evictstream.kit.conformance.executor_evidence import WAITS, ExecutorEvidence, SeenResult
 from evictstream.kit.conformance.findings import Finding, broken, conformance_rules, held, not_shown, unless
 from evictstream.kit.conformance.playground import CLUSTER
 
@@ -67,10 +67,11 @@ def _answers(evidence: ExecutorEvidence) -> Finding:
 
 def _form(evidence: ExecutorEvidence) -> Finding:
     commands = {(command.eviction_id, command.attempt): command for command in evidence.commands}
-    wrong = [problem for result in evidence.results if (problem := _problem_of(result, commands, evidence.partitions))]
-    if not evidence.results:
+    results = [result for result in evidence.results if result.read_to_us is None]
+    wrong = [problem for result in results if (problem := _problem_of(result, commands, evidence.partitions))]
+    if not results:
         return not_shown("no results")
-    return unless(wrong, f"{len(evidence.results)} results, each under its command's key and with its fields")
+    return unless(wrong, f"{len(results)} results, each under its command's key and with its fields")
 
 
 def _problem_of(result: SeenResult, commands: dict[tuple[str, int], PlayedCommand], partitions: int) -> str:
@@ -88,6 +89,23 @@ def _problem_of(result: SeenResult, commands: dict[tuple[str, int], PlayedComman
     if result.partition != partition_of_key(command.key, partitions):
         return f"{command.pod}: a result in partition {result.partition}, which is not its key's"
     return ""
+
+
+def _reports(evidence: ExecutorEvidence) -> Finding:
+    key, wrong = CLUSTER.encode(), []
+    reports = [result for result in evidence.results if result.read_to_us is not None]
+    for report in reports:
+        if report.key != key or report.partition != partition_of_key(key, evidence.partitions):
+            wrong.append("one is not under the key of its cluster")
+        if not any(
+            command.issued_at_us == report.read_to_us and _is_read(command, report) for command in evidence.commands
+        ):
+            wrong.append(f"readTo {report.body['readTo']} is the issuedAt of no Evict by then")
+    return unless(wrong, f"{len(reports)} reports") if reports else not_shown("no reports")
+
+
+def _is_read(command: PlayedCommand, report: SeenResult) -> bool:
+    return command.action == "Evict" and command.cluster == CLUSTER and command.at <= report.at
 
 
 def _precondition(evidence: ExecutorEvidence) -> Finding:
@@ -181,7 +199,7 @@ def _untouched(case: str, why: str, action: str = "Evict") -> _Judge:
         ids = {command.eviction_id for command in commands}
         if any(result.body.get("evictionId") in ids for result in evidence.results):
             return broken("answered")
-        if not any(evidence.answers(command) for command in later):
+        if not any(evidence.finals(command) for command in later):
             return not_shown("the next command was not answered either")
         return held(why)
 
@@ -198,7 +216,7 @@ def _fault(case: str, outcomes: Collection[str]) -> _Judge:
         until = commands[1].at if len(commands) > 1 else float("inf")  # the next attempt makes it obsolete
         said = [answer.outcome for answer in evidence.answers(commands[0]) if answer.at < until]
         seen = ", then ".join(said) or _NO_ANSWER
-        return (held if said and set(said) <= {"Accepted", *outcomes} else broken)(seen)
+        return (held if said and set(said) <= {*WAITS, *outcomes} else broken)(seen)
 
     return judge
 
@@ -281,8 +299,9 @@ _scheduled = _untouched("schedule", "nothing happened", "Schedule")
 
 _REQUIRED: Final[tuple[tuple[str, str, _Judge], ...]] = (
     ("evicts", "An Evict deletes the pod and is answered once, Succeeded", _evicts("plain")),
-    ("answers", "Each Evict is answered within 30 s", _answers),
+    ("answers", "Each Evict is answered within 30 s, or a report has it", _answers),
     ("result-form", "Results have the key, id, attempt and pod of their command", _form),
+    ("reports", "A report has the key of its cluster, and claims only what was issued", _reports),
     ("precondition", "Each delete names the UID of the command", _precondition),
     ("truth", "Succeeded only for what the API server has done", _truth),
     ("other-uid", "Another pod of the name: not deleted, Gone", _says("other-uid", {"Gone"})),

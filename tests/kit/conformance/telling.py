@@ -12,7 +12,9 @@ from evictstream.kit.conformance.executor_play import OTHER_CLUSTER
 from evictstream.kit.conformance.executor_rules import EXECUTOR_RULES
 from evictstream.kit.conformance.fake_faults import ApiWrite
 from evictstream.kit.conformance.findings import judge_rules
+from evictstream.kit.conformance.playground import CLUSTER
 from evictstream.kit.conformance.process_rules import ProcessEvidence
+from evictstream.models.instants import instant_text
 
 PARTITIONS = 3
 KILLED_AT = 500.0
@@ -46,6 +48,17 @@ class ToldExecutor:
         partition = partition_of_key(command.key, PARTITIONS)
         result = SeenResult(at=self.now, partition=partition, key=command.key, body=body, problem="")
         self.results.append(dataclasses.replace(result, **more))
+
+    def report(self, command: PlayedCommand, **more: Any) -> None:
+        """Let the executor have all up to this command in its queue that is not answered."""
+        self.now += 0.1
+        key = CLUSTER.encode()
+        read_to_us = command.issued_at_us
+        body = {"kind": "ExecutorReport", "readTo": instant_text(read_to_us)}
+        report = SeenResult(
+            at=self.now, partition=partition_of(key, PARTITIONS), key=key, body=body, problem="", read_to_us=read_to_us
+        )
+        self.results.append(dataclasses.replace(report, **more))
 
     def write(self, command: PlayedCommand, what: str = DELETE, **more: Any) -> None:
         self.now += 0.1
@@ -87,11 +100,13 @@ class ToldExecutor:
         return [one for one in self.commands if one.case == case][number]
 
     def forget_answers(self, command: PlayedCommand) -> None:
-        self.results = [one for one in self.results if one.body["evictionId"] != command.eviction_id]
+        self.results = [one for one in self.results if one.body.get("evictionId") != command.eviction_id]
 
     def change_answers(self, command: PlayedCommand, **fields: Any) -> None:
         self.results = [
-            dataclasses.replace(one, body=one.body | fields) if one.body["evictionId"] == command.eviction_id else one
+            dataclasses.replace(one, body=one.body | fields)
+            if one.body.get("evictionId") == command.eviction_id
+            else one
             for one in self.results
         ]
 
@@ -105,7 +120,9 @@ def without_fault() -> ToldExecutor:
     told.do(told.evict("uncommitted-later", node="u"))
     told.refuse(told.evict("other-uid"), 409, "Gone")
     told.refuse(told.evict("absent"), 404, "Gone")
-    told.refuse(told.evict("429"), 429, "Failed")
+    command = told.evict("429")
+    told.report(command)
+    told.refuse(command, 429, "Failed")
     told.refuse(told.evict("500"), 500, "Failed")
     told.do(told.evict("500", attempt=2))
     told.refuse(told.evict("403"), 403, "Refused")

@@ -34,9 +34,9 @@ def writes(**fields: object) -> Spoil:
 
 
 def answers_later(told: ToldExecutor) -> None:
-    late = told.of("429")
+    late = told.of("cut-before")
     told.results = [
-        dataclasses.replace(one, at=late.at + 31) if one.body["evictionId"] == late.eviction_id else one
+        dataclasses.replace(one, at=late.at + 31) if one.body.get("evictionId") == late.eviction_id else one
         for one in told.results
     ]
 
@@ -66,7 +66,9 @@ def never_deletes_the_next(told: ToldExecutor) -> None:
 
 
 def answers_only_the_last(told: ToldExecutor) -> None:
-    told.results = [one for one in told.results if not (one.body["pod"] == "overtaken" and one.body["attempt"] == 1)]
+    told.results = [
+        one for one in told.results if not (one.body.get("pod") == "overtaken" and one.body["attempt"] == 1)
+    ]
 
 
 def does_the_repeated(told: ToldExecutor) -> None:
@@ -74,7 +76,9 @@ def does_the_repeated(told: ToldExecutor) -> None:
 
 
 def does_not_repeat(told: ToldExecutor) -> None:
-    told.results = [one for one in told.results if one.body["pod"] != "repeated" or one.at < told.of("repeated", 1).at]
+    told.results = [
+        one for one in told.results if one.body.get("pod") != "repeated" or one.at < told.of("repeated", 1).at
+    ]
 
 
 def no_patches(told: ToldExecutor) -> None:
@@ -99,6 +103,8 @@ SPOILT: list[tuple[str, Spoil]] = [
     ("result-form", lambda told: told.answer(told.of("absent"), "Gone", problem="WrongType: attempt")),
     ("result-form", lambda told: told.change_answers(told.of("absent"), attempt=2)),
     ("result-form", lambda told: told.change_answers(told.of("absent"), podUid="another")),
+    ("reports", lambda told: told.report(told.of("429"), key=b"429")),
+    ("reports", lambda told: told.report(told.of("429"), read_to_us=2**50)),
     ("precondition", writes(uid=None)),
     ("precondition", writes(uid="another")),
     ("truth", lambda told: told.change_answers(told.of("403"), outcome="Succeeded")),
@@ -116,7 +122,7 @@ SPOILT: list[tuple[str, Spoil]] = [
     ("committed-only", lambda told: told.write(told.of("uncommitted"))),
     ("owed-nothing", lambda told: told.answer(told.of("schedule"), "Observed")),
     ("own-cluster", lambda told: told.write(told.of("foreign"))),
-    ("refused-429", lambda told: told.forget_answers(told.of("429"))),
+    ("refused-429", lambda told: told.change_answers(told.of("429"), outcome="Obsolete")),
     ("refused-500", lambda told: told.change_answers(told.of("500"), outcome="Gone")),
     ("refused-403", lambda told: told.change_answers(told.of("403"), outcome="Gone")),
     ("cut-before", lambda told: told.forget_answers(told.of("cut-before"))),
@@ -177,6 +183,22 @@ def test_accepted_alone_answers_a_refused_delete() -> None:
     told.change_answers(told.of("429"), outcome="Accepted")
     assert told.standings()["refused-429"] == "held"
     assert told.standings()["answers"] == "held"
+
+
+def test_a_report_alone_answers_a_refused_delete() -> None:
+    told = without_fault()
+    told.forget_answers(told.of("500"))
+    told.report(told.of("500"))
+    assert told.standings()["refused-500"] == "BROKEN", "the next attempt was there"
+    told.report(told.of("500"), at=told.of("500").at + 0.05)
+    assert told.standings()["refused-500"] == "held"
+
+
+def test_a_report_does_not_answer_what_it_does_not_have() -> None:
+    told = without_fault()
+    told.forget_answers(told.of("cut-before"))
+    told.report(told.of("absent"))
+    assert told.standings()["answers"] == "BROKEN"
 
 
 def test_a_killed_executor_may_answer_all_again() -> None:
