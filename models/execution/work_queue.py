@@ -56,7 +56,6 @@ class QueuedEviction:
         reading: number of the reading that had its command. After a loss of the partition it is read again.
         offset: of the command in the partition of its cluster.
         queued_at: monotonic seconds.
-        accept_at: monotonic seconds at which the next `Accepted` is due.
         seen_at: monotonic seconds at which the first `Evict` of the eviction was read.
         tries: how often it was put off.
         state: changed by `move` alone.
@@ -66,7 +65,6 @@ class QueuedEviction:
     reading: int
     offset: int
     queued_at: float
-    accept_at: float
     seen_at: float
     tries: int = 0
     state: QueueState = QueueState.QUEUED

@@ -128,10 +128,10 @@ class ClusterExecutor:
         with self._changed:
             return self._queue.running > 0
 
-    def due_for_accepted(self, now: float) -> list[QueuedEviction]:
-        """List the evictions whose next `Accepted` is due."""
+    def unanswered(self) -> list[QueuedEviction]:
+        """List the evictions that wait or run."""
         with self._changed:
-            return [eviction for eviction in self._queue if eviction.accept_at <= now]
+            return list(self._queue)
 
     def expire(self, now: float) -> list[tuple[QueuedEviction, CommandAnswer]]:
         """Remove the evictions that have waited for `WAIT_SECONDS`, also if no worker is free, with their answers."""

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import datetime as dt
 import time
+import uuid
 from collections import deque
 from collections.abc import Callable, Iterable
 from typing import Final
@@ -12,19 +14,21 @@ from kafka.errors import KafkaError
 
 from evictstream.models.execution.command_log import CommandAnswer, CommandLog, Reading
 from evictstream.models.execution.work_queue import QueuedEviction
+from evictstream.models.instants import instant_us, moment_at
 from evictstream.models.messages.command import EvictionCommand
-from evictstream.models.messages.vocabulary import Outcome
+from evictstream.models.messages.executor_report import REPORT_KIND, ExecutorReport
+from evictstream.models.messages.vocabulary import API_VERSION, Action, Outcome
 from evictstream.streams.executor.cluster_executor import ClusterExecutor
 from evictstream.streams.executor.commands_partition import CommandsPartition
 from evictstream.streams.executor.eviction import ExecutorMode
 from evictstream.streams.executor.group_commits import GroupCommits
 from evictstream.streams.executor.results import ResultWriter, as_observed
 
-ACCEPTED_SECONDS: Final = 20.0
-"""Between two `Accepted` of an eviction that waits; the service repeats an eviction after 60 s without one."""
+REPORT_SECONDS: Final = 10.0
+"""Between two reports of what waits. The service believes each for 30 s, so two may be lost."""
 
-FIRST_ACCEPTED_SECONDS: Final = 10.0
-"""How long an eviction waits before its first `Accepted`. The service waits 30 s for one."""
+UNREPORTED_SECONDS: Final = 10.0
+"""A queue is reported once something has waited in it for longer. The service repeats an eviction after 27 s."""
 
 Notify = Callable[[EvictionCommand, CommandAnswer | None], None]
 """Called for each command that is read for the first time (without an answer), and for each answer of an eviction."""
@@ -50,6 +54,8 @@ class CommandAnswers:
         notify: Notify,
     ) -> None:
         self.partition: CommandsPartition | None = None
+        self._name = uuid.uuid4().hex
+        self._report_at = 0.0
         self._cluster = cluster
         self._command_log = command_log
         self._results = results
@@ -62,9 +68,11 @@ class CommandAnswers:
         is_open = self.partition is not None and (self.partition.pending or self.partition.unconfirmed)
         return not (is_open or self._outcomes or len(self._cluster))
 
-    def note_answered(self, command: EvictionCommand) -> None:
+    def note_answered(self, command: EvictionCommand, partition: CommandsPartition) -> None:
         """Record a command that was answered before this executor got its partition."""
         self._command_log.note_answered(command)
+        if command.action is Action.EVICT:
+            partition.note_evict(instant_us(command.issued_at))
 
     def take(self, command: EvictionCommand, partition: CommandsPartition, offset: int, now: float) -> None:
         """Queue or answer a command of this cluster, or withdraw its eviction.
@@ -75,12 +83,13 @@ class CommandAnswers:
             offset: not answered yet.
             now: monotonic seconds.
         """
+        if command.action is Action.EVICT:
+            partition.note_evict(instant_us(command.issued_at))
         eviction = QueuedEviction(
             command=command,
             reading=partition.reading,
             offset=offset,
             queued_at=now,
-            accept_at=now + FIRST_ACCEPTED_SECONDS,
             seen_at=now,
         )
         reading = self._command_log.read(command, time.time_ns() // 1_000)
@@ -108,22 +117,39 @@ class CommandAnswers:
 
     def send(self) -> None:
         """Send the answers of workers, and note which results Kafka has confirmed."""
-        while self._outcomes:
-            self._end(*self._outcomes.popleft())
+        self._take_outcomes()
         self._results.send()
         self._note_confirmed()
 
+    def _take_outcomes(self) -> None:
+        while self._outcomes:
+            self._end(*self._outcomes.popleft())
+
     def sweep(self, now: float) -> None:
-        """Answer what has waited for too long, and send `Accepted` again for the rest; looks at all evictions."""
+        """Answer what has waited for too long, and report what else waits; looks at all evictions."""
         for eviction, answer in self._cluster.expire(now):
             self._end(eviction, answer)
-        if self._cluster.mode is ExecutorMode.OBSERVE:
+        if self.partition is not None and self._cluster.mode is not ExecutorMode.OBSERVE and now >= self._report_at:
+            self._report(self.partition, now)
+
+    def _report(self, partition: CommandsPartition, now: float) -> None:
+        """Report the queue, if something has waited for long and Kafka has the report before."""
+        known = (*self._cluster.unanswered(), *partition.pending.values())
+        waiting = [eviction for eviction in known if eviction.reading == partition.reading]
+        if self._results.is_reporting or all(now - one.queued_at <= UNREPORTED_SECONDS for one in waiting):
             return
-        for eviction in self._cluster.due_for_accepted(now):
-            if self._results.is_full:
-                return
-            eviction.accept_at = now + ACCEPTED_SECONDS
-            self._results.add(eviction.command, CommandAnswer(Outcome.ACCEPTED, "queued"), None)
+        self._take_outcomes()  # what has left the queue is answered before the report
+        self._report_at = now + REPORT_SECONDS
+        report = ExecutorReport(
+            api_version=API_VERSION,
+            kind=REPORT_KIND,
+            cluster=self._cluster.name,
+            executor=f"{self._name}-{partition.reading}",
+            waiting=len(waiting),
+            read_to=moment_at(partition.read_to_us),
+            reported_at=dt.datetime.now(dt.UTC),
+        )
+        self._results.add_report(report)
 
     def commit(self, now: float) -> None:
         """Commit what is answered, if that is due."""

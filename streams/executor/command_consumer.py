@@ -47,7 +47,7 @@ RESUME_AT: Final = 15_000
 """Reading continues when so few wait."""
 
 SWEEP_SECONDS: Final = 2.0
-"""Between two looks at all evictions: for `Accepted`, time limits and open transactions."""
+"""Between two looks at all evictions: for reports, time limits and open transactions."""
 
 DRAIN_SECONDS: Final = 5.0
 """How long a stop waits for evictions that are being carried out."""
@@ -183,7 +183,7 @@ class CommandConsumer:
                 continue
             partition.note_read(record.offset)
             if record.offset in partition.answered:
-                self._answers.note_answered(command)
+                self._answers.note_answered(command, partition)
             else:
                 self.commands[command.action] += 1
                 self._answers.take(command, partition, record.offset, now)

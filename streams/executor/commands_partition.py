@@ -8,6 +8,7 @@ from typing import Final
 from kafka import TopicPartition
 
 from evictstream.models.execution.work_queue import QueuedEviction, QueueState
+from evictstream.models.instants import FIRST_INSTANT_US
 from evictstream.streams.executor.answered_offsets import AnsweredOffsets
 
 CATCH_UP_SECONDS: Final = 10.0
@@ -25,6 +26,7 @@ class CommandsPartition:
         reading: number of this one among those of the executor; what was read before has an earlier number.
         answered: which offsets have an outcome.
         unconfirmed: offsets of commands whose result was sent, and not confirmed by Kafka yet.
+        read_to_us: the latest `issuedAt` of an `Evict` that was read.
         pending: evictions by `evictionId` that wait until the partition has caught up.
         is_paused: whether nothing more is fetched now.
     """
@@ -46,6 +48,7 @@ class CommandsPartition:
         self.reading = reading
         self.answered = answered
         self.unconfirmed: set[int] = set()
+        self.read_to_us = FIRST_INSTANT_US
         self.pending: dict[str, QueuedEviction] = {}
         self.is_paused = False
         self._position = start
@@ -66,6 +69,10 @@ class CommandsPartition:
     def note_read(self, offset: int) -> None:
         """Record that a command was read; it is open until `answered` has its offset."""
         self._position = offset + 1
+
+    def note_evict(self, issued_at_us: int) -> None:
+        """Record when an `Evict` was issued that was read."""
+        self.read_to_us = max(self.read_to_us, issued_at_us)
 
     def skip(self, offset: int) -> None:
         """Record that a record was read that needs no outcome."""

@@ -12,7 +12,9 @@ import structlog
 from kafka.errors import KafkaError
 
 from evictstream.models.execution.command_log import CommandAnswer
+from evictstream.models.messages.codec import encode
 from evictstream.models.messages.command import EvictionCommand
+from evictstream.models.messages.executor_report import ExecutorReport
 from evictstream.models.messages.result import RESULT_KIND, EvictionResult
 from evictstream.models.messages.vocabulary import API_VERSION, Outcome
 
@@ -21,41 +23,39 @@ log = structlog.get_logger(__name__)
 LONGEST_REASON: Final = 1_000
 """Characters of a reason: a webhook may answer with a page."""
 
-MOST_RESULTS_IN_FLIGHT: Final = 30_000
-"""While Kafka is unavailable, `Accepted` is not repeated beyond this."""
-
 CommandPosition = tuple[int, int]
 """Number of the reading that had a command (`CommandsPartition.reading`), and the offset of the command."""
 
 
 class ResultWriter:
-    """Hands results to a producer in order, and keeps them while it takes none."""
+    """Hands results and reports to a producer in order, and keeps them while it takes none.
+
+    Attributes:
+        is_reporting: whether a report is on its way to Kafka.
+    """
 
     def __init__(self, producer: Any, topic: str) -> None:
+        self.is_reporting = False
         self._producer = producer
         self._topic = topic
-        self._unsent: deque[tuple[EvictionCommand, CommandAnswer, CommandPosition | None]] = deque()
+        self._unsent: deque[tuple[bytes, bytes, CommandPosition | None]] = deque()
         self._ended: deque[CommandPosition | None] = deque()
-        self._in_flight = 0
 
-    @property
-    def is_full(self) -> bool:
-        """Whether so many results are on their way to Kafka that `Accepted` should not be repeated."""
-        return self._in_flight >= MOST_RESULTS_IN_FLIGHT
+    def add(self, command: EvictionCommand, answer: CommandAnswer, position: CommandPosition) -> None:
+        """Have the next `send` send the result of the command at that position."""
+        self._unsent.append((command.cluster.encode(), result_text(command, answer), position))
 
-    def add(self, command: EvictionCommand, answer: CommandAnswer, position: CommandPosition | None) -> None:
-        """Have the next `send` send a result; `position` is the command's if this is its last result, else None."""
-        self._in_flight += 1
-        self._unsent.append((command, answer, position))
+    def add_report(self, report: ExecutorReport) -> None:
+        """Have the next `send` send what waits, after all results before it."""
+        self.is_reporting = True
+        self._unsent.append((report.cluster.encode(), encode(report), None))
 
     def send(self) -> None:
         """Hand results to the producer; those that it does not take wait for the next call."""
         while self._unsent:
-            command, answer, position = self._unsent[0]
+            key, value, position = self._unsent[0]
             try:
-                sent = self._producer.send(
-                    self._topic, key=command.cluster.encode(), value=result_text(command, answer)
-                )
+                sent = self._producer.send(self._topic, key=key, value=value)
             except KafkaError:
                 return
             self._unsent.popleft()
@@ -63,11 +63,12 @@ class ResultWriter:
             sent.add_errback(lambda error, position=position: self._failed(position, error))
 
     def confirmed(self) -> Iterator[CommandPosition]:
-        """Yield the positions of commands whose last result Kafka has confirmed, each once."""
+        """Yield the positions of commands whose result Kafka has confirmed, each once."""
         while self._ended:
             position = self._ended.popleft()
-            self._in_flight -= 1
-            if position is not None:
+            if position is None:
+                self.is_reporting = False
+            else:
                 yield position
 
     def flush(self, seconds: float) -> None:

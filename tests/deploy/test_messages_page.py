@@ -12,8 +12,8 @@ import jsonschema  # type: ignore[import-untyped]
 import pytest
 from msgspec import inspect
 
-from evictstream.models.eviction import Origin
-from evictstream.models.instants import instant_text, microseconds
+from evictstream.models.eviction import Origin, RuleParameters
+from evictstream.models.instants import SECOND_US, instant_text, microseconds
 from evictstream.models.kubernetes.shapes import NodeObject, PodObject
 from evictstream.models.messages.cluster_names import LONGEST_CLUSTER_NAME, LONGEST_NODE_NAME
 from evictstream.models.messages.codec import encode
@@ -21,6 +21,7 @@ from evictstream.models.messages.command import decode_command
 from evictstream.models.messages.dead_letter import DeadLetterHeaders
 from evictstream.models.messages.decision import decode_decision
 from evictstream.models.messages.decoding import read_node_record, read_pod_record
+from evictstream.models.messages.executor_report import decode_report
 from evictstream.models.messages.result import decode_result
 from evictstream.models.messages.schemas import MESSAGES, schema_texts
 from evictstream.models.messages.signals import AcceptGap, Forget, Heartbeat, Listed, Unbound
@@ -37,6 +38,7 @@ from evictstream.models.messages.watch_event import decode_watch_event
 from evictstream.streams.broker.topic_specs import CLEANUP_POLICY, TIMESTAMP_TYPE, TopicSpec, topic_specs
 from evictstream.streams.compression import Unusable
 from evictstream.streams.engine.core.outbox import Outbox
+from evictstream.streams.executor.command_answers import REPORT_SECONDS
 from evictstream.streams.partition.dead_letters import CUT_BYTES, put_dead_letter
 from evictstream.streams.partition.messages import MessageWriter
 from evictstream.streams.worker.service_config import partition_config
@@ -52,6 +54,7 @@ JSON = [example for example in EXAMPLES if example.words[0] == "json" and exampl
 DECODERS: dict[str, Callable[[str], object]] = {
     "command": decode_command,
     "decision": decode_decision,
+    "executor-report": decode_report,
     "result": decode_result,
     "watch-event": decode_watch_event,
 }
@@ -288,6 +291,8 @@ class TestTables:
             ("no repeat for {:g} s", SETTINGS.success_grace_seconds),
             ("no repeat for {:g} s", SETTINGS.accepted_silence_seconds),
             ("up to {:g} s", SETTINGS.accepted_limit_seconds),
+            ("send a [report](#reports) of all of them every {:g} s", REPORT_SECONDS),
+            ("not repeated for {:g} s from the append time", RuleParameters().report_silence_us / SECOND_US),
             ("next attempt after {:g} s", SETTINGS.retry_base_seconds),
             ("at most {:g} s", SETTINGS.retry_ceiling_seconds),
             ("No answer within {:g} s", SETTINGS.result_silence_seconds),

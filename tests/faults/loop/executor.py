@@ -8,15 +8,18 @@ from random import Random
 from evictstream.models.execution.command_log import CommandAnswer, CommandLog, Reading
 from evictstream.models.execution.last_look import last_look, read_seen_node, read_seen_pod
 from evictstream.models.execution.work_queue import QueuedEviction, WorkQueue
+from evictstream.models.instants import FIRST_INSTANT_US, instant_us, moment_at
+from evictstream.models.messages.codec import encode
 from evictstream.models.messages.command import EvictionCommand, decode_command
-from evictstream.models.messages.vocabulary import Outcome
+from evictstream.models.messages.executor_report import REPORT_KIND, ExecutorReport
+from evictstream.models.messages.vocabulary import API_VERSION, Action, Outcome
 from evictstream.streams.executor.answered_offsets import AnsweredOffsets
 from evictstream.streams.executor.results import as_observed, result_text
 from tests.faults.loop.cluster import ModelCluster
 from tests.faults.loop.service import Topics
 
 OLDEST_SECONDS = 3_600.0
-ACCEPTED_SECONDS = 20.0
+REPORT_SECONDS = 10.0
 MOST_AT_ONCE = 16
 
 
@@ -37,6 +40,8 @@ class ModelExecutor:
         self._position = self._answered.first_open
         self._log = CommandLog(oldest_seconds=OLDEST_SECONDS)
         self._queue = WorkQueue()
+        self._read_to_us = FIRST_INSTANT_US
+        self._report_at = 0.0
         while self.read(1_000):
             pass  # nothing is done before all that is there has been read
 
@@ -46,6 +51,8 @@ class ModelExecutor:
         for record in records:
             self._position = record.offset + 1
             command = decode_command(record.value or b"")
+            if command.action is Action.EVICT:
+                self._read_to_us = max(self._read_to_us, instant_us(command.issued_at))
             if record.offset in self._answered:
                 self._log.note_answered(command)
             else:
@@ -59,7 +66,6 @@ class ModelExecutor:
             reading=1,
             offset=offset,
             queued_at=now,
-            accept_at=now + ACCEPTED_SECONDS,
             seen_at=now,
         )
         reading = self._log.read(command, self._cluster.now_us)
@@ -110,15 +116,21 @@ class ModelExecutor:
         self._queue.finish(queued)
         self._end(queued, answer)
 
-    def say_accepted(self) -> None:
-        """Say what still waits; an observer says nothing but what it has observed."""
-        if self.observes:
+    def report(self) -> None:
+        """Report what still waits; an observer says nothing but what it has observed."""
+        now, waiting = self._cluster.now_us / 1e6, list(self._queue)
+        if self.observes or now < self._report_at or not waiting:
             return
-        now = self._cluster.now_us / 1e6
-        for queued in self._queue:
-            if queued.accept_at <= now:
-                queued.accept_at = now + ACCEPTED_SECONDS
-                self._send(queued.command, CommandAnswer(Outcome.ACCEPTED, "queued"))
+        self._report_at = now + REPORT_SECONDS
+        report = ExecutorReport(
+            api_version=API_VERSION,
+            kind=REPORT_KIND,
+            cluster=waiting[0].command.cluster,
+            executor="model",
+            waiting=len(waiting),
+            read_to=moment_at(self._read_to_us),
+        )
+        self._topics.send("results", report.cluster.encode(), encode(report))
 
     def commit(self) -> None:
         """Keep what was answered."""

@@ -126,15 +126,13 @@ class Loop:
         self.seen[f"service: {what}"] += 1
 
     def _step_executor(self, executor: ModelExecutor) -> None:
-        what = self.draw.choice(
-            ("read", "read", "work", "work", "work", "raced", "accepted", "commit", "killed", "lost")
-        )
+        what = self.draw.choice(("read", "read", "work", "work", "work", "raced", "report", "commit", "killed", "lost"))
         if what == "read":
             executor.read(self.draw.choice((1, 3, 100)))
         elif what in {"work", "raced", "lost"}:
             executor.work(is_raced=what == "raced", is_lost=what == "lost")
-        elif what == "accepted":
-            executor.say_accepted()
+        elif what == "report":
+            executor.report()
         elif what == "commit":
             executor.commit()
         else:
@@ -183,7 +181,7 @@ class Loop:
             self.service.commit()
             for executor in self.executors:
                 executor.read(1_000)
-                executor.say_accepted()
+                executor.report()
                 for _ in range(30):
                     executor.work()
                 executor.commit()

@@ -23,7 +23,6 @@ def entry(pod: str, node: str = "n-1", namespace: str = "shop", offset: int = 0)
         reading=1,
         offset=offset,
         queued_at=0.0,
-        accept_at=0.0,
         seen_at=0.0,
     )
 

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from evictstream.models.messages.command import EvictionCommand
+from evictstream.models.messages.result import RESULT_KIND
 from evictstream.models.messages.vocabulary import Action
 from evictstream.streams.executor.eviction import ExecutorMode
 from evictstream.streams.executor.orders import ClusterOrder, ExecutionOptions
@@ -31,8 +32,13 @@ def run(settings: Settings, access: ClusterAccess, mode: ExecutorMode = Executor
     )
 
 
+def results_in(seen: list[Seen]) -> list[Seen]:
+    """Leave out reports of what waits."""
+    return [one for one in seen if one.value["kind"] == RESULT_KIND]
+
+
 def said(seen: list[Seen]) -> list[tuple[str, int, str]]:
-    return sorted((one.value["pod"], one.value["attempt"], one.value["outcome"]) for one in seen)
+    return sorted((one.value["pod"], one.value["attempt"], one.value["outcome"]) for one in results_in(seen))
 
 
 def wait_for(condition: Callable[[], bool]) -> None:
@@ -43,4 +49,4 @@ def wait_for(condition: Callable[[], bool]) -> None:
 
 
 def wait_for_results(results: TopicReader, count: int) -> list[tuple[str, int, str]]:
-    return said(results.wait_for(lambda seen: len(seen) >= count, f"{count} results", PATIENCE_SECONDS))
+    return said(results.wait_for(lambda seen: len(results_in(seen)) >= count, f"{count} results", PATIENCE_SECONDS))

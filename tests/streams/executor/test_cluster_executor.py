@@ -78,9 +78,7 @@ def make(answers: queue.SimpleQueue[CommandAnswer]) -> Iterator[Callable[[Any], 
 
 
 def put(executor: ClusterExecutor, now: float, **changes: Any) -> None:
-    executor.put(
-        QueuedEviction(command=command(**changes), reading=1, offset=0, queued_at=now, accept_at=now, seen_at=now)
-    )
+    executor.put(QueuedEviction(command=command(**changes), reading=1, offset=0, queued_at=now, seen_at=now))
 
 
 def test_what_no_server_answers_for_ten_minutes_is_failed(

@@ -69,7 +69,7 @@ def write_all(writer: CommandWriter, name: str, count: int = PODS) -> None:
 def succeeded(results: TopicReader, name: str) -> None:
     results.wait_for(
         lambda seen: (
-            sum(1 for one in seen if one.value["cluster"] == name and one.value["outcome"] == "Succeeded") >= PODS
+            sum(1 for one in seen if one.value["cluster"] == name and one.value.get("outcome") == "Succeeded") >= PODS
         ),
         f"each pod of {name}",
         PATIENCE_SECONDS,

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import time
 from collections import deque
 from types import SimpleNamespace
 from typing import Any
 
 import msgspec
-import pytest
 from kafka import TopicPartition
 
-from evictstream.models.execution.command_log import CommandLog
-from evictstream.models.messages.vocabulary import Action
+from evictstream.models.execution.command_log import CommandAnswer, CommandLog
+from evictstream.models.execution.work_queue import QueuedEviction
+from evictstream.models.instants import SECOND_US, instant_text
+from evictstream.models.messages.executor_report import ExecutorReport, decode_report, is_report
+from evictstream.models.messages.result import decode_result
+from evictstream.models.messages.vocabulary import Action, Outcome
 from evictstream.streams.executor.answered_offsets import AnsweredOffsets
 from evictstream.streams.executor.cluster_executor import ClusterExecutor
-from evictstream.streams.executor.command_answers import FIRST_ACCEPTED_SECONDS, CommandAnswers
+from evictstream.streams.executor.command_answers import REPORT_SECONDS, UNREPORTED_SECONDS, CommandAnswers
 from evictstream.streams.executor.commands_partition import CATCH_UP_SECONDS, CommandsPartition
 from evictstream.streams.executor.eviction import ExecutorMode
 from evictstream.streams.executor.group_commits import GroupCommits
@@ -26,6 +30,7 @@ from tests.streams.executor.test_results import FakeProducer
 
 PLACE = TopicPartition("commands", 0)
 AN_HOUR = 3_600.0
+EARLIER, LATER = (instant_text(time.time_ns() // 1_000 - seconds * SECOND_US) for seconds in (8, 7))
 
 
 class Answering:
@@ -34,6 +39,7 @@ class Answering:
     def __init__(self, mode: ExecutorMode = ExecutorMode.DELETE, *, end: int = 0) -> None:
         self.now = time.monotonic()
         self.producer = FakeProducer()
+        self.outcomes: deque[tuple[QueuedEviction, CommandAnswer]] = deque()
         self.partition = self.reading(1, end=end)
         evictor: Any = SimpleNamespace(mode=mode)
         self.cluster = ClusterExecutor("c1", evictor, rate=1, burst=1, respond=lambda *_: None)
@@ -43,7 +49,7 @@ class Answering:
             command_log=CommandLog(oldest_seconds=AN_HOUR),
             results=ResultWriter(self.producer, "results"),
             commits=GroupCommits(consumer),
-            outcomes=deque(),
+            outcomes=self.outcomes,
             notify=lambda *_: None,
         )
         self.answers.partition = self.partition
@@ -60,8 +66,19 @@ class Answering:
     def results(self) -> list[tuple[str, str]]:
         """Pod and outcome of each result so far."""
         self.answers.send()
-        found = [msgspec.json.decode(value) for value in self.producer.values]
-        return [(each["pod"], each["outcome"]) for each in found]
+        found = [decode_result(value) for value in self.producer.values if not is_report(value)]
+        return [(each.pod, each.outcome) for each in found]
+
+    def reports(self) -> list[ExecutorReport]:
+        self.answers.send()
+        return [decode_report(value) for value in self.producer.values if is_report(value)]
+
+    def confirm(self) -> None:
+        """Kafka has all that was sent."""
+        self.answers.send()
+        for sent in self.producer.sent:
+            sent.succeed(None)
+        self.answers.send()
 
 
 def test_a_command_counts_as_done_when_kafka_has_its_result() -> None:
@@ -116,17 +133,70 @@ def test_pending_evictions_wait_for_a_limited_time() -> None:
     assert answering.partition.take_pending(late) == ()
 
 
-@pytest.mark.parametrize(("mode", "results"), [(ExecutorMode.DELETE, [("a", "Accepted")]), (ExecutorMode.OBSERVE, [])])
-def test_an_eviction_that_waits_is_accepted_but_by_no_observer(
-    mode: ExecutorMode, results: list[tuple[str, str]]
-) -> None:
-    answering = Answering(mode)
-    answering.take(command_now("a"))
-    answering.answers.sweep(answering.now + FIRST_ACCEPTED_SECONDS - 1)
+def test_what_waits_is_reported_once_for_all_of_it() -> None:
+    answering = Answering()
+    first, second = (command_now(pod, issued_at=issued_at) for pod, issued_at in (("a", EARLIER), ("b", LATER)))
+    answering.take(second, first)
+    answering.answers.sweep(answering.now + UNREPORTED_SECONDS)
+    assert answering.reports() == []
+    for seconds in (1, 2, REPORT_SECONDS, REPORT_SECONDS + 1.5, REPORT_SECONDS + 3):
+        answering.answers.sweep(answering.now + UNREPORTED_SECONDS + seconds)
+        answering.confirm()
+    reports = answering.reports()
+    assert [(report.cluster, report.waiting) for report in reports] == [("c1", 2)] * 2
+    assert reports[0].read_to == dt.datetime.fromisoformat(LATER)
     assert answering.results() == []
-    answering.answers.sweep(answering.now + FIRST_ACCEPTED_SECONDS + 1)
-    answering.answers.sweep(answering.now + FIRST_ACCEPTED_SECONDS + 2)
-    assert answering.results() == results
+
+
+def test_no_observer_reports_what_waits() -> None:
+    answering = Answering(ExecutorMode.OBSERVE)
+    answering.take(command_now("a"))
+    answering.answers.sweep(answering.now + UNREPORTED_SECONDS + 1)
+    assert answering.reports() == []
+
+
+def test_what_waits_until_the_partition_has_caught_up_is_reported() -> None:
+    answering = Answering(end=2)
+    answering.take(command_now("a"))
+    answering.answers.sweep(answering.now + UNREPORTED_SECONDS + 1)
+    assert [report.waiting for report in answering.reports()] == [1]
+
+
+def test_what_has_left_the_queue_is_answered_before_the_report() -> None:
+    answering = Answering()
+    answering.take(command_now("a"), command_now("b"))
+    done = answering.cluster.withdraw(command_now("a").eviction_id)
+    assert done is not None
+    answering.outcomes.append((done, CommandAnswer(Outcome.SUCCEEDED, "")))
+    answering.answers.sweep(answering.now + UNREPORTED_SECONDS + 1)
+    assert answering.results() == [("a", "Succeeded")]
+    assert [msgspec.json.decode(value)["kind"] for value in answering.producer.values] == [
+        "EvictionResult",
+        "ExecutorReport",
+    ]
+
+
+def test_a_new_reading_reports_by_another_name() -> None:
+    answering = Answering()
+    answering.take(command_now("a"))
+    answering.answers.sweep(answering.now + UNREPORTED_SECONDS + 1)
+    answering.confirm()
+    answering.answers.drop()
+    answering.partition = answering.answers.partition = answering.reading(2)
+    answering.take(command_now("a"))
+    answering.answers.sweep(answering.now + UNREPORTED_SECONDS + REPORT_SECONDS + 2)
+    assert len({report.executor for report in answering.reports()}) == 2
+
+
+def test_only_what_an_executor_has_read_itself_is_reported() -> None:
+    answering = Answering()
+    answering.take(command_now("a", issued_at=LATER))
+    answering.answers.drop()
+    answering.partition = answering.answers.partition = answering.reading(2)
+    answering.answers.note_answered(command_now("b", issued_at=EARLIER), answering.partition)
+    answering.take(command_now("c", issued_at=EARLIER))
+    answering.answers.sweep(answering.now + UNREPORTED_SECONDS + 1)
+    assert [report.read_to for report in answering.reports()] == [dt.datetime.fromisoformat(EARLIER)]
 
 
 def test_an_observer_answers_nothing_but_observed() -> None:

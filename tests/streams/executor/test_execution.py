@@ -18,7 +18,7 @@ from evictstream.models.messages.vocabulary import Action
 from evictstream.streams.broker.feed_states import FeedState
 from evictstream.streams.broker.group_membership import finish_joining
 from evictstream.streams.errors import ClusterNameTakenError, MissingRightsError
-from evictstream.streams.executor import cluster_check, command_answers, command_consumer, eviction
+from evictstream.streams.executor import cluster_check, command_consumer, eviction
 from evictstream.streams.executor.eviction import ExecutorMode
 from evictstream.streams.kubernetes.access import ClusterAccess
 from evictstream.streams.settings import Settings
@@ -168,27 +168,6 @@ def test_of_two_executors_one_acts_and_the_other_takes_over(
 
     assert [(pod, outcome) for pod, _, outcome in found if outcome != "Succeeded"] == []
     assert len([write for write in api.writes if write.what == "delete pods"]) == count
-
-
-def test_what_waits_is_accepted_again_and_again(
-    declared: Settings,
-    api: FakeApi,
-    access: ClusterAccess,
-    writer: CommandWriter,
-    results: TopicReader,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(command_answers, "ACCEPTED_SECONDS", 0.5)
-    monkeypatch.setattr(command_answers, "FIRST_ACCEPTED_SECONDS", 0.2)
-    monkeypatch.setattr(command_consumer, "SWEEP_SECONDS", 0.1)
-    api.trouble["create pods/eviction a"] = [Fault(status=429, cause="DisruptionBudget", retry_after_seconds=3)]
-    with run(declared, access, ExecutorMode.EVICT):
-        writer.write(command(pod="a"))
-        seen = results.wait_for(lambda seen: "Succeeded" in str(seen), "success", PATIENCE_SECONDS)
-
-    outcomes = [one.value["outcome"] for one in seen]
-    assert outcomes[-1] == "Succeeded"
-    assert outcomes.count("Accepted") >= 3
 
 
 def test_an_api_server_that_comes_back_gets_what_waited(

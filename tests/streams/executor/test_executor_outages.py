@@ -20,6 +20,7 @@ from tests.harness.ends import executor_process, group_members
 from tests.harness.executing import CommandWriter
 from tests.harness.reading import Seen, TopicReader
 from tests.streams.executor.conftest import TAINTED, command_now
+from tests.streams.executor.serving import results_in
 
 pytestmark = pytest.mark.kafka
 
@@ -44,9 +45,8 @@ def fill(api: FakeApi, pods: int = PODS) -> list[EvictionCommand]:
 def outcomes(seen: list[Seen]) -> dict[str, list[str]]:
     """Final outcomes by pod."""
     found: dict[str, list[str]] = {}
-    for one in seen:
-        if one.value["outcome"] != "Accepted":
-            found.setdefault(one.value["pod"], []).append(one.value["outcome"])
+    for one in results_in(seen):
+        found.setdefault(one.value["pod"], []).append(one.value["outcome"])
     return found
 
 

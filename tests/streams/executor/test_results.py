@@ -5,16 +5,24 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import msgspec
-import pytest
 from kafka.errors import KafkaConnectionError, KafkaTimeoutError
 
 from evictstream.models.execution.command_log import CommandAnswer
-from evictstream.models.messages.vocabulary import Outcome
-from evictstream.streams.executor import results
+from evictstream.models.instants import moment_at
+from evictstream.models.messages.executor_report import REPORT_KIND, ExecutorReport
+from evictstream.models.messages.vocabulary import API_VERSION, Outcome
 from evictstream.streams.executor.results import ResultWriter
 from tests.models.execution.samples import command
 
 DONE = CommandAnswer(Outcome.SUCCEEDED, "")
+REPORT = ExecutorReport(
+    api_version=API_VERSION,
+    kind=REPORT_KIND,
+    cluster="c1",
+    executor="x",
+    waiting=1,
+    read_to=moment_at(1),
+)
 
 
 class Sent:
@@ -75,15 +83,15 @@ def test_an_answer_that_kafka_never_took_counts_as_confirmed() -> None:
     assert list(writer.confirmed()) == [(0, 7)]
 
 
-def test_accepted_waits_while_too_much_is_on_its_way(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(results, "MOST_RESULTS_IN_FLIGHT", 3)
+def test_a_report_is_on_its_way_until_kafka_has_it() -> None:
     producer = FakeProducer()
     writer = ResultWriter(producer, "results")
-    for _ in range(3):
-        assert not writer.is_full
-        writer.add(command(), CommandAnswer(Outcome.ACCEPTED, "queued"), None)
-    assert writer.is_full
+    writer.add(command(), DONE, (0, 7))
+    writer.add_report(REPORT)
     writer.send()
-    producer.sent[0].succeed(None)
-    assert not list(writer.confirmed())
-    assert not writer.is_full
+    assert [msgspec.json.decode(value)["kind"] for value in producer.values] == ["EvictionResult", "ExecutorReport"]
+    assert list(writer.confirmed()) == []
+    assert writer.is_reporting
+    producer.sent[1].succeed(None)
+    assert list(writer.confirmed()) == []
+    assert not writer.is_reporting

@@ -28,6 +28,7 @@ from tests.harness.executing import CommandWriter, RunningExecutor, executing
 from tests.harness.free_port import free_port, ready
 from tests.harness.reading import Seen, TopicReader
 from tests.streams.executor.conftest import PODS, cluster, command_now
+from tests.streams.executor.serving import results_in
 
 pytestmark = pytest.mark.kafka
 
@@ -56,7 +57,7 @@ def commands(name: str) -> list[Any]:
 
 def outcomes(seen: list[Seen], name: str) -> dict[str, set[str]]:
     found: dict[str, set[str]] = {}
-    for one in seen:
+    for one in results_in(seen):
         if one.value["cluster"] == name:
             found.setdefault(one.value["pod"], set()).add(one.value["outcome"])
     return found
