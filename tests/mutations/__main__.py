@@ -28,6 +28,7 @@ from tests.mutations.group_and_brokers import OF_GROUP_AND_BROKERS
 from tests.mutations.matching import NoPlaceError, carry_out
 from tests.mutations.outside import FROM_OUTSIDE
 from tests.mutations.previews import OF_PREVIEWS
+from tests.mutations.queues import OF_QUEUES
 from tests.mutations.recordings import OF_RECORDINGS
 from tests.mutations.stories import OF_STORIES
 from tests.mutations.strangers import OF_STRANGERS
@@ -45,6 +46,7 @@ ALL = (
     *OF_RECORDINGS,
     *OF_STORIES,
     *OF_STRANGERS,
+    *OF_QUEUES,
     *OF_WINDOWS,
     *BY_TORTURE,
     *FROM_OUTSIDE,

@@ -1,0 +1,70 @@
+"""Mutations of what is believed of an executor's queue, and of what it reports."""
+
+from __future__ import annotations
+
+from tests.mutations import product
+from tests.mutations.catalogue import Mutation
+from tests.mutations.matching import Change
+
+QUEUE = "tests/models/eviction/test_executor_queue.py"
+REPORTS = "tests/streams/partition/test_reports.py"
+ANSWERS = "tests/streams/executor/test_command_answers.py"
+
+OF_QUEUES = (
+    Mutation(
+        "believe a report however old it is",
+        (
+            Change(
+                product.EXECUTOR_QUEUE,
+                "held_until_us",
+                "queue.reported_at_us + rules.report_silence_us",
+                "issued_at_us + rules.accepted_limit_us",
+            ),
+        ),
+        (QUEUE, REPORTS),
+    ),
+    Mutation(
+        "believe that an executor has what it has not read",
+        (Change(product.EXECUTOR_QUEUE, "ExecutorQueue.holds", "issued_at_us <= self.read_to_us", "True"),),
+        (QUEUE, REPORTS),
+    ),
+    Mutation(
+        "hold a repeat back for as long as reports come",
+        (
+            Change(
+                product.EXECUTOR_QUEUE,
+                "held_until_us",
+                "min(..., ...)",
+                "queue.reported_at_us + rules.report_silence_us",
+            ),
+        ),
+        (QUEUE,),
+    ),
+    Mutation(
+        "hold back what was answered",
+        (Change(product.EXECUTOR_QUEUE, "held_until_us", "eviction.outcome not in _NOT_ANSWERED", "False"),),
+        (QUEUE,),
+    ),
+    Mutation(
+        "let a report make a row for a cluster that is not known",
+        (Change(product.PARTITION_CLUSTERS, "Clusters.report", "not cluster.nodes", "False"),),
+        (f"{REPORTS}::test_reports_of_clusters_without_nodes_make_no_row",),
+    ),
+    Mutation(
+        "report what has left the queue before it is answered",
+        (Change(product.COMMAND_ANSWERS, "CommandAnswers._report", "self._take_outcomes()", "None"),),
+        (f"{ANSWERS}::test_what_has_left_the_queue_is_answered_before_the_report",),
+    ),
+    Mutation(
+        "let observers report",
+        (
+            Change(
+                product.COMMAND_ANSWERS,
+                "CommandAnswers.sweep",
+                "self._cluster.mode is not ExecutorMode.OBSERVE",
+                "True",
+            ),
+        ),
+        (f"{ANSWERS}::test_no_observer_reports_what_waits",),
+    ),
+)
