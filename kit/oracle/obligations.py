@@ -129,7 +129,7 @@ class Obligations:
         latest_us = max(opened.waiting.latest_us, max(self.held_us(moment, opened.waiting), default=0))
         return max(self.owed_us(moment, due), latest_us, heard_us)
 
-    def held_us(self, moment: Moment, wait: AttemptWait) -> list[int]:
+    def held_us(self, moment: PodMoment, wait: AttemptWait) -> list[int]:
         """Say until when each report so far puts the next attempt off; the newest counts, any may have set a timer."""
         reports = (said for said in self._results[: moment.results] if said.kind == "Report")
         return [held_us(wait, said, self._facts.limits) for said in reports]

@@ -233,7 +233,7 @@ class PodSearch:
     def _take_result(self, moment: PodMoment, result: Statement) -> PodMoment:
         after = moment._replace(results=moment.results + 1)
         opened = moment.open
-        if opened is None or opened.waiting is None or opened.is_done or said.kind == "Report":
+        if opened is None or opened.waiting is None or opened.is_done or result.kind == "Report":
             return after
         if (result.content["evictionId"], result.content["attempt"]) != (opened.eviction_id, opened.attempt):
             return after

@@ -56,7 +56,12 @@ class ToldExecutor:
         read_to_us = command.issued_at_us
         body = {"kind": "ExecutorReport", "readTo": instant_text(read_to_us)}
         report = SeenResult(
-            at=self.now, partition=partition_of(key, PARTITIONS), key=key, body=body, problem="", read_to_us=read_to_us
+            at=self.now,
+            partition=partition_of_key(key, PARTITIONS),
+            key=key,
+            body=body,
+            problem="",
+            read_to_us=read_to_us,
         )
         self.results.append(dataclasses.replace(report, **more))
 
