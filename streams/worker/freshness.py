@@ -1,9 +1,10 @@
 """How fresh a partition's view is: when it was last known to have applied everything in the log.
 
-Every second the worker asks the brokers where all inputs end. At the moment of asking the log ended there, or earlier.
-Once the partition's positions have reached these ends, the view is at least as fresh as that moment. Without an answer,
-or without progress, the view ages. So one number covers a slow worker, a slow consumer and a silent broker. Comparing
-positions makes it right for transaction markers and compacted records, and it needs only the worker's clock.
+At a takeover, and then every second, the worker asks the brokers where all inputs end. At the moment of asking the log
+ended there, or earlier. Once the partition's positions have reached these ends, the view is at least as fresh as that
+moment. Without an answer, or without progress, the view ages. So one number covers a slow worker, a slow consumer and a
+silent broker. Comparing positions makes it right for transaction markers and compacted records, and it needs only the
+worker's clock.
 """
 
 from __future__ import annotations
@@ -105,6 +106,9 @@ class Freshness:
         samples = self._samples.get(writer.partition, collections.deque())
         while samples and all(writer.positions.get(topic, -1) >= end for topic, end in samples[0][1].items()):
             self._fresh_at[writer.partition] = samples.popleft()[0]
+        if writer.caught_up:
+            known_at = self._fresh_at.get(writer.partition, float("-inf"))
+            self._fresh_at[writer.partition] = max(known_at, writer.ends_asked_at)
 
     def age_seconds(self, partition: int) -> float:
         """Seconds since the partition was last known to have applied everything in the log; may be infinite."""

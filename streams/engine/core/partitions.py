@@ -213,9 +213,9 @@ class Partitions(Generic[Logic]):
             await asyncio.gather(*(takeover.producer.close() for takeover in takeovers))
             return
         self.takeovers += len(takeovers)
-        opened = [(by_number[takeover.partition].open(takeover), takeover.ends) for takeover in takeovers]
-        for writer, ends in opened:
-            await writer.expect_ends(ends)
+        opened = [(by_number[takeover.partition].open(takeover), takeover) for takeover in takeovers]
+        for writer, takeover in opened:
+            await writer.expect_ends(takeover.ends, takeover.asked_at)
 
     async def _close(self, slots: Iterable[PartitionSlot[Logic]]) -> int:
         """Close the writers of slots; returns how many there were."""

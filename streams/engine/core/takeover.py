@@ -61,13 +61,25 @@ class Takeover(Generic[Logic]):
         logic: has all rows.
         positions: next offset to apply, by input topic.
         ends: where each input ended at takeover.
+        asked_at: before the brokers were asked for these ends, monotonic seconds.
         transaction: number of the last transaction in the rows, 0 for none.
         rows: how many were read.
         read_to: the changelog's end at takeover.
         committed: the first transaction.
     """
 
-    __slots__ = ("committed", "ends", "logic", "partition", "positions", "producer", "read_to", "rows", "transaction")
+    __slots__ = (
+        "asked_at",
+        "committed",
+        "ends",
+        "logic",
+        "partition",
+        "positions",
+        "producer",
+        "read_to",
+        "rows",
+        "transaction",
+    )
 
     def __init__(self, partition: int, producer: Producer, logic: Logic) -> None:
         self.partition = partition
@@ -75,6 +87,7 @@ class Takeover(Generic[Logic]):
         self.logic = logic
         self.positions: dict[str, int] = {}
         self.ends: dict[str, int] = {}
+        self.asked_at = float("-inf")
         self.transaction = 0
         self.rows = 0
         self.read_to = 0
@@ -121,8 +134,10 @@ async def take_over(
             await markers.end_rows()
             ends = await reader.read_rows({t.partition: t.take_row for t in takeovers})
             await markers.end_messages({t.partition: t.transaction for t in takeovers})
+            asked_at = clock.monotonic()
             bounds = await _bounds(takeovers, everything, config)
         for takeover in takeovers:
+            takeover.asked_at = asked_at
             takeover.rows, takeover.read_to = ends[takeover.partition]
             takeover.logic.loaded()
             # Numbers never repeat, even after a lost transaction or a deleted changelog: they count on from the clock.

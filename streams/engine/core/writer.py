@@ -58,6 +58,7 @@ class PartitionWriter(Generic[Logic]):
         positions: next offset to apply, by input topic; in step with the state in memory.
         appended_ms: append time (ms) of the newest applied record, by input topic; a topic without one is missing.
         caught_up: whether the inputs have been read to the end that they had at takeover.
+        ends_asked_at: before the brokers were asked for these ends, monotonic seconds.
     """
 
     def __init__(
@@ -92,6 +93,7 @@ class PartitionWriter(Generic[Logic]):
         self.positions = committer.positions
         self.appended_ms: dict[str, int] = {}
         self.caught_up = False
+        self.ends_asked_at = float("-inf")
         self._ends: Mapping[str, int] = {}
         self._epochs: dict[str, int] = dict.fromkeys(self.positions, -1)
 
@@ -115,9 +117,9 @@ class PartitionWriter(Generic[Logic]):
         """The newest committed transaction, as the broker confirmed it."""
         return self.committer.last_commit
 
-    async def expect_ends(self, ends: Mapping[str, int]) -> None:
-        """Count as caught up once positions have reached these ends, which the inputs had at takeover."""
-        self._ends = dict(ends)
+    async def expect_ends(self, ends: Mapping[str, int], asked_at: float) -> None:
+        """Count as caught up once positions have reached these ends, which the inputs had after `asked_at`."""
+        self._ends, self.ends_asked_at = dict(ends), asked_at
         await self._check_caught_up()
 
     def begin_epochs(self, epochs: Mapping[str, int]) -> None:

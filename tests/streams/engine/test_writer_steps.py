@@ -172,7 +172,7 @@ def test_a_batch_is_left_between_steps_after_a_seek(config: EngineConfig, slow: 
 
 def test_the_event_loop_runs_while_everything_is_reevaluated(config: EngineConfig, slow: Slow) -> None:
     async def test(writer: PartitionWriter[OffsetLogic], _logic: OffsetLogic, failures: list[BaseException]) -> None:
-        catching_up = asyncio.create_task(writer.expect_ends(dict.fromkeys(config.inputs, 10)))
+        catching_up = asyncio.create_task(writer.expect_ends(dict.fromkeys(config.inputs, 10), 0.0))
         turns = 0
         while not catching_up.done():
             turns += 1

@@ -33,6 +33,7 @@ class FakeWriter:
     partition: int = 0
     positions: dict[str, int] = dataclasses.field(default_factory=dict)
     caught_up: bool = True
+    ends_asked_at: float = float("-inf")
     live: bool = True
     has_room: bool = True
     last_commit: Committed | None = None
