@@ -6,6 +6,7 @@ import shlex
 import shutil
 import subprocess
 import tomllib
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -33,6 +34,7 @@ SERVICE_KEYS = {
     "command",
     "depends_on",
     "deploy",
+    "entrypoint",
     "environment",
     "healthcheck",
     "image",
@@ -185,6 +187,19 @@ class TestOurContainers:
         assert int(worker["environment"]["EVICTSTREAM_PARTITIONS"]) >= 2
         # One id for both would make them fence each other.
         assert "EVICTSTREAM_GROUP_INSTANCE_ID" not in worker["environment"]
+
+    def test_each_worker_is_named_after_its_container(self, tmp_path: Path) -> None:
+        shown = tmp_path / "evictstream"
+        shown.write_text('#!/bin/sh\necho "$EVICTSTREAM_GROUP_INSTANCE_ID $*"\n')
+        shown.chmod(0o755)
+        said = subprocess.run(
+            [part.replace("$$", "$") for part in (*OURS["worker"]["entrypoint"], *OURS["worker"]["command"])],
+            env={"PATH": f"{tmp_path}:{os.environ['PATH']}", "HOSTNAME": "1f2e3d4c5b6a"},
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        assert said.stdout == "1f2e3d4c5b6a worker\n"
 
     def test_worker_may_finish(self) -> None:
         assert seconds(OURS["worker"]["stop_grace_period"]) >= STOP_TIMEOUT_SECONDS + 10
