@@ -30,7 +30,7 @@ def worker(context: typer.Context) -> None:
     Examples:
 
     * `evictstream -b localhost:9092 worker`
-    * `EVICTSTREAM_GROUP_INSTANCE_ID=$HOSTNAME evictstream worker` keeps its partitions over a quick restart
+    * `EVICTSTREAM_GROUP_INSTANCE_ID=$HOSTNAME evictstream worker` need not wait for itself after it was killed
     """
     import asyncio
 

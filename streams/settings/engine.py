@@ -15,18 +15,21 @@ class EngineSettings(SettingsGroup):
     """Times and limits of the engine."""
 
     group_instance_id: str | None = None
-    """Static membership: a worker that returns with the same id within the session timeout keeps its partitions. Use
-    the name of a StatefulSet's pod. If two workers have one id, the older one ends with an error."""
+    """Static membership: a killed worker that starts again with the same id has its partitions at once, unless another
+    one has replaced it already. Use the name of the pod or container. If two workers have one id, the older one ends
+    with an error."""
 
     session_timeout_seconds: _Seconds = 10.0
-    """After this long without contact, a worker's partitions go to others: the takeover time after a crash."""
+    """After this long without contact, the group gives a worker's partitions to others. Its peers usually remove it
+    earlier, after 1.5 s; a worker that dies before it had partitions, or while no other one runs, is removed then."""
 
-    heartbeat_interval_seconds: _Seconds = 3.0
-    """Time between heartbeats. A third of the session timeout, so that two may get lost."""
+    heartbeat_interval_seconds: _Seconds = 0.5
+    """Time between heartbeats. Their answers tell a worker that another one joins or leaves, so a takeover waits for
+    up to one. At most half of the session timeout, so that one may get lost."""
 
     lease_margin_seconds: Annotated[float, Field(ge=0)] = 3.0
-    """Firing stops when the last successful heartbeat is older than the session timeout minus this margin, so before
-    another worker may own the partition."""
+    """Firing stops when the last commit of group offsets that the group accepted is older than the session timeout less
+    this margin. Peers may have replaced the worker by then: brokers refuse what it still writes."""
 
     rebalance_timeout_seconds: _Seconds = 60.0
     """Longest time in which a member may finish its batch and rejoin before the group removes it."""

@@ -58,7 +58,7 @@ def test_files_on_the_page_are_taken(tmp_path: Path, monkeypatch: pytest.MonkeyP
     "wrong",
     [
         {"heartbeat_interval_seconds": 6.0},
-        {"lease_margin_seconds": 7.0},
+        {"lease_margin_seconds": 9.5},
         {"commit_linger_seconds": 60.0},
         {"retry_base_seconds": 301.0},
         {"write_limit_seconds": 60.0},

@@ -20,9 +20,8 @@ StartWorker = Callable[..., WorkerProcess]
 OpenReader = Callable[[str], TopicReader]
 
 QUICK = {
-    # As short as the broker allows, so that a takeover takes seconds; the proportions are the default ones.
+    # As short as the broker allows, for what waits for its end.
     "session_timeout_seconds": 6.0,
-    "heartbeat_interval_seconds": 1.0,
     "lease_margin_seconds": 2.0,
     # No executor answers in these tests: without this, a slow run would see repeats and take them for doubles.
     "result_silence_seconds": 600.0,

@@ -27,7 +27,7 @@ NODES = 24
 PODS_PER_SECOND = 20  # due on each node's share; close enough that a pause shows
 FIRST_DEADLINE_SECONDS = 6
 # A join or an orderly leave: the group's rebalance, fencing, reading the rows, and the inputs to their end. Most of it
-# is waiting for the other members to notice, a heartbeat (1 s here) and a confirmation (1 s) each.
+# is waiting for the other members to notice, a heartbeat (0.5 s) and a confirmation (1 s) each.
 LONGEST_PAUSE_SECONDS = 12.0
 
 
@@ -108,11 +108,8 @@ def test_a_join_and_a_leave_stop_firing_only_briefly(
 
 @pytest.mark.kit
 def test_a_rolling_restart_with_static_membership_repeats_nothing(service: Settings, tmp_path: Path) -> None:
-    """Each member comes back under its name within the session: no rebalance for others, nothing issued twice."""
-    session = {
-        "session_timeout_seconds": 30.0
-    }  # a busy machine may take longer than six seconds to start a member again
-    named = [service.model_copy(update={"group_instance_id": f"worker-{number}", **session}) for number in range(3)]
+    """Each member leaves, also under a name, so the others go on at once; nothing is issued twice."""
+    named = [service.model_copy(update={"group_instance_id": f"worker-{number}"}) for number in range(3)]
     with ExitStack() as stack:
         workers = [stack.enter_context(WorkerProcess(one, tmp_path, f"w{n}")) for n, one in enumerate(named)]
         for worker in workers:
@@ -126,7 +123,6 @@ def test_a_rolling_restart_with_static_membership_repeats_nothing(service: Setti
         with FleetFeed(service) as fleet:
             count = fill(fleet, 30)
         read.wait_for(lambda seen: len(commands(seen, "Evict")) > PODS_PER_SECOND, "first evictions")
-        held = owners(workers)  # not before: shares are even for a moment while the last member's join still moves some
         for number, settings in enumerate(named):
             assert workers[number].stop() == 0
             again = stack.enter_context(WorkerProcess(settings, tmp_path, f"again-{number}"))
@@ -135,7 +131,7 @@ def test_a_rolling_restart_with_static_membership_repeats_nothing(service: Setti
         seen = read.wait_for(lambda seen: len(commands(seen, "Evict")) == count, "all evictions", seconds=90)
         seen = read.quiet(2.0)
         assert {len(found) for found in commands(seen, "Evict").values()} == {1}
-        assert owners(workers) == held, "partitions moved although every member came back in time"
+        assert latest(seen) < LONGEST_PAUSE_SECONDS
         ids = [name_of(record) for record in seen]
         assert len(ids) == len(set(ids))
         assert [worker.stop() for worker in workers] == [0] * len(workers)

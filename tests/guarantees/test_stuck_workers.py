@@ -20,7 +20,7 @@ from tests.harness.workers import WorkerProcess
 STUCK_WORKER = ("tests.harness.blocked_worker",)
 PODS = 28
 SPACING_SECONDS = 0.5  # one pod of each partition is due as often
-LATEST_SECONDS = 5.0  # a member hears of a rebalance within a heartbeat of 1 s, and takes over within parts of one
+LATEST_SECONDS = 5.0  # a member hears of a rebalance within a heartbeat of 0.5 s, and takes over as soon
 
 
 def _fill(service: Settings, fleet: FleetFeed, first_after_seconds: float) -> None:

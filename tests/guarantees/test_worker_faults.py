@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import signal
 import time
 from pathlib import Path
 
 from kafka.admin import KafkaAdminClient
 
+from evictstream.streams.member_beats import NO_BEAT_SECONDS
 from evictstream.streams.settings import Settings
 from tests.guarantees.conftest import OpenReader, StartWorker
 from tests.harness.endpoint import Probe
@@ -15,6 +17,7 @@ from tests.harness.fleet_feed import FleetFeed
 from tests.harness.reading import Seen, commands, instant, name_of
 from tests.harness.workers import WorkerProcess
 
+BUSY_WORKER = ("tests.harness.blocked_worker",)
 NODES = 20
 PODS = 60
 WINDOW_SECONDS = 8
@@ -134,20 +137,22 @@ def test_a_worker_paused_beyond_its_session_fires_nothing_and_rejoins(
 
 
 def test_sigterm_before_the_first_take_over_ends_within_seconds(service: Settings, start_worker: StartWorker) -> None:
-    """A worker that still waits for its first partitions ends when it is told to (seed 114 on real Kafka)."""
-    patient = service.model_copy(update={"session_timeout_seconds": 45.0})
-    frozen = start_worker(patient, "frozen").wait_ready()
-    frozen.freeze()  # the group now waits for it, for as long as its session lasts
-    late = start_worker(patient, "late")
+    """A worker that still waits for its first partitions ends when it is told to (seed 114 on real Kafka).
+
+    The one that it waits for is busy, not silent, so it is not removed either.
+    """
+    busy = start_worker(service, "busy", BUSY_WORKER).wait_ready()
+    busy.process.send_signal(signal.SIGUSR1)  # the group now waits for it, for as long as a rebalance may last
+    late = start_worker(service, "late")
     admin = KafkaAdminClient(bootstrap_servers=service.bootstrap_servers)
     late.wait_for(
         lambda: admin.describe_groups([service.group_id])[service.group_id]["group_state"] != "Stable", "a new member"
     )
     admin.close()
+    time.sleep(2 * NO_BEAT_SECONDS)  # in which it would remove a silent one, and have partitions
     late.process.terminate()
     assert late.wait_exit(15) == 1  # the grace time of a worker that has partitions is 25 s
     assert "without leaving the group" in late.log_file.read_text().strip().splitlines()[-1]
-    frozen.thaw()
 
 
 def test_sigterm_right_after_the_first_take_over_leaves_the_group(service: Settings, tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ from tests.mutations.catalogue import WATCHDOG, Mutation
 from tests.mutations.matching import Change
 from tests.mutations.torture import TORTURE
 
+GROUP_BEATS = "tests/streams/engine/test_group_beats.py"
 MEMBERSHIP = "tests/streams/engine/test_membership.py"
 MARKERS = "tests/streams/engine/test_markers.py::test_rows_and_messages_of_a_transaction_count_together"
 TRANSACTIONS_V2 = "tests/streams/engine/test_transactions_v2.py"
@@ -73,6 +74,21 @@ OF_GROUP_AND_BROKERS = (
             ),
         ),
         ("tests/guarantees/test_fleet_of_workers.py::test_of_two_workers_with_one_instance_id_the_first_ends",),
+    ),
+    Mutation(
+        "wait for the session of a dead worker",
+        (Change(product.GROUP_BEATS, "GroupBeats._remove", "silent - self._removed", "frozenset()"),),
+        ("tests/guarantees/test_silent_workers.py::test_a_worker_killed_three_times_is_replaced_each_time",),
+    ),
+    Mutation(
+        "remove the workers that come back last after an outage",
+        (Change(product.GROUP_BEATS, "GroupBeats._judged", "now + COME_BACK_SECONDS", "now"),),
+        (f"{GROUP_BEATS}::test_after_an_outage_members_have_time_to_come_back",),
+    ),
+    Mutation(
+        "let the beat of the owner before stand in a partition",
+        (Change(product.GROUP_BEATS, "GroupBeats._beat", "None if self._is_new_owner else 1", "1"),),
+        (f"{GROUP_BEATS}::test_a_new_owner_marks_each_partition_then_one",),
     ),
     Mutation(
         "leave the group for want of records",

@@ -22,9 +22,9 @@ class EngineConfig:
         table: name of the registered Faust table (its changelog's name is derived from it).
         instance_id: static group membership, or `None`.
         session_timeout_seconds: after that long without contact the group gives the partitions to others.
-        heartbeat_seconds: between heartbeats; a third of the session is usual.
+        heartbeat_seconds: between heartbeats, whose answers tell of a rebalance; at most half of the session.
         rebalance_timeout_seconds: longest time a member may take to rejoin before it is thrown out.
-        lease_margin_seconds: taken off the session: firing stops that much before the group may give partitions away.
+        lease_margin_seconds: taken off the session: firing stops that much before it can time out.
         commit_interval_seconds: between commits of group offsets, which also renew the lease.
         linger_seconds: longest wait of a changed row for its transaction, where no message goes out.
         max_rows_per_transaction: at that many entries a transaction begins without lingering, and agents wait while a
@@ -51,7 +51,7 @@ class EngineConfig:
     instance_id: str | None = None
     session_timeout_seconds: float = 10.0
     rebalance_timeout_seconds: float = 60.0
-    heartbeat_seconds: float = 3.0
+    heartbeat_seconds: float = 0.5
     lease_margin_seconds: float = 3.0
     commit_interval_seconds: float = 1.0
     linger_seconds: float = 0.1

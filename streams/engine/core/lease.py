@@ -1,10 +1,15 @@
 """The lease: proof that the group has lately counted this worker as a member, so that it may fire.
 
-The coordinator gives a member's partitions to others once its session has timed out, counted from the last request that
-it accepted. A commit of group offsets is such a request: the coordinator checks member and generation and restarts the
-session, exactly as for a heartbeat, and the client's public interface tells of its success. So commits run every second
-and renew the lease from the moment they were *sent*. The lease is valid for the session timeout less a margin. A worker
-that was paused, cut off or thrown out finds it expired and fires nothing.
+The lease is not what keeps two owners apart. Peers remove a worker that is silent for 1.5 s
+(`engine.kafka.group_beats`), so another one may own a partition while this lease is valid. Fencing decides: a new owner
+fences before it reads, and brokers refuse all that the old one commits from then on. What that one has committed before
+is in the rows that the new owner reads. The lease ends useless work where a worker was paused or cut off for longer.
+
+The coordinator itself gives a member's partitions to others once its session has timed out, counted from the last
+request that it accepted. A commit of group offsets is such a request: the coordinator checks member and generation and
+restarts the session, exactly as for a heartbeat, and the client's public interface tells of its success. So commits run
+every second and renew the lease from the moment they were *sent*. The lease is valid for the session timeout less a
+margin. A worker that was paused, cut off or thrown out finds it expired and fires nothing.
 """
 
 from __future__ import annotations
@@ -39,7 +44,7 @@ class Lease:
 
     @property
     def valid(self) -> bool:
-        """Whether no other worker can own these partitions yet."""
+        """Whether the session cannot have timed out yet."""
         return self.age_seconds < self.valid_seconds
 
     def confirmed_after(self, moment: float) -> bool:

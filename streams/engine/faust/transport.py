@@ -152,6 +152,7 @@ class EngineConsumerThread(driver.AIOKafkaConsumerThread):
     async def on_partitions_assigned(self, assigned: set[TP], generation_id: int = 0) -> None:
         """Start the takeover, and commit again."""
         self._is_joining = False
+        self._member.assigned((tp.topic, tp.partition) for tp in assigned)
         await super().on_partitions_assigned(assigned, generation_id)
 
     async def check_membership(self) -> float:

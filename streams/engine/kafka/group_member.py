@@ -19,6 +19,7 @@ from aiokafka.protocol.group import JoinGroupRequest, LeaveGroupRequest
 from evictstream.streams.engine.core.batches import Batch, Record
 from evictstream.streams.engine.kafka.consumer import StoppableConsumer
 from evictstream.streams.engine.kafka.errors import translated_errors
+from evictstream.streams.engine.kafka.group_beats import GroupBeats
 from evictstream.streams.errors import InputTruncatedError, PartitionLostError
 
 if TYPE_CHECKING:
@@ -64,10 +65,14 @@ class GroupMember(StoppableConsumer):
 
     confirmed_at = float("-inf")
     _leaving: asyncio.Task[None] | None = None
+    _beating: asyncio.Task[None] | None = None
+    _beats: GroupBeats
 
-    def __init__(self, permit: Permit, **arguments: Any) -> None:
+    def __init__(self, permit: Permit, *, beat_places: Iterable[Place], **arguments: Any) -> None:
+        """Join with the permit; `beat_places` are those partitions of which each has one owner in the group."""
         super().__init__(**arguments)
         self._permit = permit
+        self._beat_places = beat_places
         self.on_replaced: Callable[[], None] = lambda: None
         self._member_id = ""  # that the group knew last; kept for a static member only
         self._epochs: dict[Place, int] = {}
@@ -75,20 +80,22 @@ class GroupMember(StoppableConsumer):
         self._answered_ms = 0  # when a broker last answered a fetch, by the wall clock: only its changes count
 
     async def start(self) -> None:
-        """Connect, and wrap three methods of aiokafka's coordinator.
+        """Connect, begin to beat, and wrap three methods of aiokafka's coordinator.
 
         Joining waits for the permit and names the id that the group knew last, the error of a commit is always read,
         a heartbeat's send time is kept.
         """
         await super().start()
         coordinator = self._coordinator
+        beats = self._beats = GroupBeats(self._client, coordinator, self._beat_places)
+        self._beating = asyncio.create_task(beats.run(), name="beats")
         send = coordinator._send_req  # noqa: SLF001 - there is no public way
 
         async def send_permitted(request: object) -> object:
             if isinstance(request, JoinGroupRequest):
                 await self._permit.granted()
                 request._member_id = request._member_id or self._member_id  # noqa: SLF001
-            answer = await send(request)
+            answer = await beats.noting(request, send)
             code = getattr(answer, "error_code", 0)
             if code == FENCED_INSTANCE_ID:
                 self.on_replaced()
@@ -192,10 +199,15 @@ class GroupMember(StoppableConsumer):
             ends = await self.end_offsets([TopicPartition(*place) for place in places])
         return {(p.topic, p.partition): offset for p, offset in ends.items()}
 
+    def assigned(self, places: Iterable[Place]) -> None:
+        """Let the beats say that these are this member's."""
+        self._beats.assigned(places)
+
     async def commit_positions(self, positions: Mapping[Place, int]) -> None:
         """Commit group offsets. Raises `KafkaClientError`."""
         with translated_errors():
-            await self.commit({TopicPartition(*place): offset for place, offset in positions.items()})
+            commit = self._beats.in_commit(positions)
+            await self.commit({TopicPartition(*place): said for place, said in commit.items()})
 
     def last_confirmation(self) -> float:
         """Tell when the group has last confirmed this member; raises the error that the member has failed with.
@@ -204,6 +216,14 @@ class GroupMember(StoppableConsumer):
         """
         self._coordinator.check_errors()
         return self.confirmed_at
+
+    async def stop(self) -> None:
+        """Leave the group, as a static member too, and disconnect."""
+        if self._beating is not None:
+            self._beating.cancel()
+            if self._group_instance_id is not None:
+                await self._leave()
+        await super().stop()
 
     def begin_to_leave(self) -> None:
         """Leave the group from within the consumer's loop, even as a static member and even during a rebalance.
@@ -231,6 +251,7 @@ def group_member(config: EngineConfig, permit: Permit, assignor: Any) -> GroupMe
         client_id=config.application,
         group_id=config.application,
         group_instance_id=config.instance_id,
+        beat_places=[(config.inputs[0], number) for number in range(config.partitions)],
         partition_assignment_strategy=[assignor],
         enable_auto_commit=False,
         # Positions are always sought explicitly: a position outside the log must never move by itself.

@@ -11,9 +11,13 @@ import pytest
 from aiokafka.errors import UnknownError
 
 from evictstream.streams.broker.admin import declare_topics
+from evictstream.streams.broker.embedded import EmbeddedBroker
 from evictstream.streams.engine.core.config import EngineConfig
 from evictstream.streams.engine.faust.recovery import EngineTableManager
+from evictstream.streams.engine.kafka.group_beats import COME_BACK_SECONDS
 from evictstream.streams.errors import PartitionLostError
+from evictstream.streams.member_beats import NO_BEAT_SECONDS
+from evictstream.streams.settings import Settings
 from evictstream.streams.worker.service_config import engine_config
 from tests.conftest import MakeSettings
 from tests.harness.members import group_member, member, owned, owner_and_reserve, run, until
@@ -121,5 +125,27 @@ def test_a_failed_take_over_waits_for_the_groups_confirmation(
             assert tried == 1
             confirmed.set()
             await until(lambda: tried == 2, "tried again")
+
+    run(test)
+
+
+@pytest.mark.kit
+@pytest.mark.parametrize("fault", ["frozen", "killed"])
+def test_a_broker_outage_costs_the_group_no_member(own_broker: EmbeddedBroker, fault: str) -> None:
+    """All beats stood still as long as the broker did, and members do not come back at the same moment."""
+    settings = Settings(bootstrap_servers=own_broker.bootstrap_servers, partitions=2, session_timeout_seconds=60.0)
+    declare_topics(settings).raise_if_breaking()
+
+    async def test() -> None:
+        config = engine_config(settings)
+        async with member(config) as first, member(config) as second:
+            await until(lambda: len(owned(first)) == len(owned(second)) == 1, "shared by two")
+            generation = first.consumer_generation_id
+            await asyncio.sleep(2 * NO_BEAT_SECONDS)
+            await asyncio.to_thread(own_broker.pause if fault == "frozen" else own_broker.kill)
+            await asyncio.sleep(2 * NO_BEAT_SECONDS)
+            await asyncio.to_thread(own_broker.resume if fault == "frozen" else own_broker.start)
+            await asyncio.sleep(COME_BACK_SECONDS + 2 * NO_BEAT_SECONDS)
+            assert first.consumer_generation_id == second.consumer_generation_id == generation
 
     run(test)

@@ -99,7 +99,9 @@ def test_a_commit_that_was_given_up_may_fail_later(settings: Settings) -> None:
         asyncio.get_running_loop().set_exception_handler(lambda _, context: reported.append(context))
         permit = Permit(time.monotonic)
         servers, group = settings.bootstrap_servers, settings.application_id
-        consumer = GroupMember(permit, bootstrap_servers=servers, group_id=group, largest_batch_bytes=1 << 20)
+        consumer = GroupMember(
+            permit, bootstrap_servers=servers, group_id=group, beat_places=[], largest_batch_bytes=1 << 20
+        )
         await consumer.start()
         ends = asyncio.Event()
 
