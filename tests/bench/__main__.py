@@ -22,7 +22,7 @@ from tests.bench.figures import Figure, WrongResultError
 from tests.bench.lab import Lab, say
 from tests.bench.machine import Watch
 from tests.bench.peers import agreement, latency, lateness, outage, recovery, steady
-from tests.bench.scale import fleet_hour, million, whole_system
+from tests.bench.scale import eviction_cost, fleet_hour, million, whole_system
 
 
 class Name(enum.StrEnum):
@@ -41,6 +41,7 @@ class Name(enum.StrEnum):
     MILLION = "million"
     HOUR = "hour"
     CLUSTER = "cluster"
+    COST = "cost"
 
 
 MEASURES: dict[Name, Callable[[Lab], Awaitable[list[Figure]]]] = {
@@ -59,10 +60,11 @@ MEASURES: dict[Name, Callable[[Lab], Awaitable[list[Figure]]]] = {
     Name.MILLION: million.measure,
     Name.HOUR: fleet_hour.measure,
     Name.CLUSTER: whole_system.measure,
+    Name.COST: eviction_cost.measure,
 }
 COMPARING = frozenset({Name.STEADY, Name.OUTAGE, Name.LATENCY, Name.LATENESS, Name.RECOVERY})
 
-USUAL = tuple(name for name in Name if name not in {Name.MILLION, Name.HOUR, Name.CLUSTER})
+USUAL = tuple(name for name in Name if name not in {Name.MILLION, Name.HOUR, Name.CLUSTER, Name.COST})
 
 LONGEST_SECONDS = {Name.MILLION: 3_600.0, Name.HOUR: 3_600.0, Name.CLUSTER: 1_800.0}
 USUAL_LONGEST_SECONDS = 900.0  # for one measure: three times what it takes
@@ -80,7 +82,7 @@ def bench(
     output: OutputOption = OutputFormat.TEXT,
 ) -> None:
     """Measure one worker with its broker beside it on this machine, and programs that do the same job, and compare
-    with the goals. About 35 minutes; `million`, `hour` and `cluster` only run when they are named.
+    with the goals. About 35 minutes; `million`, `hour`, `cluster` and `cost` only run when they are named.
     """
     if write and (quick or only):
         raise typer.BadParameter("--write takes a whole run: leave --quick and --only away")
@@ -118,7 +120,7 @@ async def _measure(names: Sequence[Name], *, is_quick: bool) -> tuple[list[Figur
         data = folder / "kafka"
         broker = stack.enter_context(EmbeddedBroker(data=data))
         say(broker.description)
-        lab = Lab(broker.bootstrap_servers, folder, is_quick, data)
+        lab = Lab(broker.bootstrap_servers, folder, is_quick, data, broker.nodes[0].pid or 0)
         is_agreed = False
         for name in names:
             longest_seconds = LONGEST_SECONDS.get(name, USUAL_LONGEST_SECONDS)

@@ -31,12 +31,14 @@ class Lab:
         folder: for the workers' logs.
         is_quick: whether less of the work has to do.
         broker_folder: where the broker keeps its data, if that is looked at.
+        broker_pid: the broker's process, if that is looked at.
     """
 
     bootstrap_servers: str
     folder: Path
     is_quick: bool
     broker_folder: Path = Path()
+    broker_pid: int = 0
     _made: int = 0
 
     def settings(self, name: str, **more: object) -> Settings:

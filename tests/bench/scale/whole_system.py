@@ -9,16 +9,9 @@ pod runs from its node's taint to its accepted delete.
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import itertools
-import json
-import os
-import subprocess
-import sys
 import time
-import urllib.request
-from collections.abc import AsyncIterator, Callable, Mapping
-from pathlib import Path
+from collections.abc import Mapping
 from typing import Final
 
 from kafka import KafkaConsumer, TopicPartition
@@ -27,10 +20,10 @@ from evictstream.kit.conformance.fake_api import FakeApi
 from evictstream.models.messages.command import decode_command
 from evictstream.models.messages.vocabulary import Action
 from evictstream.streams.broker.clients import client_arguments
-from evictstream.streams.broker.ports import free_ports
 from evictstream.streams.settings import Settings
 from tests.bench.figures import Bound, Figure, Goal, require
-from tests.bench.lab import Lab, resident_bytes, say
+from tests.bench.lab import Lab, say
+from tests.bench.scale.processes import MeasuredProcess, running, until
 
 NODES: Final = 5_000
 PODS_PER_NODE: Final = 30
@@ -44,43 +37,6 @@ STEADY_SECONDS: Final = 30
 STEADY_EVENTS: Final = 3_000  # each second
 SLICE_EVENTS: Final = 30  # written between two looks at the clock
 TAINT: Final = {"taints": [{"key": "maintenance", "effect": "NoExecute"}]}
-
-
-class _Process:
-    """One process of the product, and what it has used."""
-
-    def __init__(self, settings: Settings, *arguments: str) -> None:
-        (self.port,) = free_ports(1)
-        environment = os.environ | {
-            "EVICTSTREAM_BOOTSTRAP_SERVERS": str(settings.bootstrap_servers),
-            "EVICTSTREAM_TOPIC_PREFIX": settings.topic_prefix,
-            "EVICTSTREAM_APPLICATION_ID": settings.application_id,
-            "EVICTSTREAM_PARTITIONS": str(settings.partitions),
-            "EVICTSTREAM_HEALTH_PORT": str(self.port),
-            "EVICTSTREAM_LOG_LEVEL": "warning",
-        }
-        command = [sys.executable, "-m", "evictstream.streams.cli.main", *arguments]
-        self._process = subprocess.Popen(command, env=environment)
-
-    def is_ready(self) -> bool:
-        """Whether it does its work; a feed that stands by is ready too, but does not."""
-        url = f"http://127.0.0.1:{self.port}/readyz"
-        with contextlib.suppress(OSError), urllib.request.urlopen(url, timeout=5) as answer:
-            return not json.loads(answer.read()).get("standBy")
-        return False
-
-    @property
-    def cpu_seconds(self) -> float:
-        fields = Path(f"/proc/{self._process.pid}/stat").read_text().rsplit(")", 1)[1].split()
-        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
-    @property
-    def megabytes(self) -> float:
-        return resident_bytes(self._process.pid) / 1e6
-
-    def stop(self) -> None:
-        self._process.terminate()
-        require(self._process.wait(30) == 0, "a process did not stop in order")
 
 
 async def measure(lab: Lab) -> list[Figure]:
@@ -100,17 +56,17 @@ async def measure(lab: Lab) -> list[Figure]:
         say(f"{nodes:,} nodes and {nodes * PODS_PER_NODE:,} pods are there")
         where = ("--cluster", "lab", "--kubeconfig", str(file))
         began_at = time.monotonic()
-        async with _running(_Process(settings, "feed", *where)) as feed:
-            await _until(feed.is_ready, LISTING_SECONDS, "the first listing")
+        async with running(MeasuredProcess(settings, "feed", *where)) as feed:
+            await until(feed.is_ready, LISTING_SECONDS, "the first listing")
             listed_seconds = time.monotonic() - began_at
             listed = {"processor_s": feed.cpu_seconds, "resident_mb": feed.megabytes}
             say(f"listed after {listed_seconds:.1f} s")
             async with (
-                _running(_Process(settings, "worker")) as worker,
-                _running(_Process(settings, "execute", *where, "--mode", "delete", "--rate", "1000")) as executor,
+                running(MeasuredProcess(settings, "worker")) as worker,
+                running(MeasuredProcess(settings, "execute", *where, "--mode", "delete", "--rate", "1000")) as executor,
             ):
-                await _until(worker.is_ready, LISTING_SECONDS, "the worker")
-                await _until(executor.is_ready, LISTING_SECONDS, "the executor")
+                await until(worker.is_ready, LISTING_SECONDS, "the worker")
+                await until(executor.is_ready, LISTING_SECONDS, "the executor")
                 await asyncio.sleep(SETTLING_SECONDS)
                 return [
                     Figure(
@@ -126,7 +82,7 @@ async def measure(lab: Lab) -> list[Figure]:
                 ]
 
 
-async def _steady(api: FakeApi, processes: Mapping[str, _Process], nodes: int) -> Figure:
+async def _steady(api: FakeApi, processes: Mapping[str, MeasuredProcess], nodes: int) -> Figure:
     """Change pods at a steady rate; the pods of the last nodes have to leave meanwhile, those of one each second."""
     leaving = [f"n-{number:04}" for number in range(nodes - STEADY_SECONDS, nodes)]
     used_before = {name: process.cpu_seconds for name, process in processes.items()}
@@ -150,7 +106,7 @@ async def _steady(api: FakeApi, processes: Mapping[str, _Process], nodes: int) -
 
     tainted_at = await asyncio.to_thread(change)
     used = {name: process.cpu_seconds - used_before[name] for name, process in processes.items()}
-    await _until(lambda: len(_deletes(api)) >= len(leaving) * PODS_PER_NODE, EVICTING_SECONDS, "the deletes")
+    await until(lambda: len(_deletes(api)) >= len(leaving) * PODS_PER_NODE, EVICTING_SECONDS, "the deletes")
     took = sorted(at - tainted_at[name.rsplit("-", 1)[0]] for name, at in _deletes(api))
     say(f"{STEADY_EVENTS:,} changes a second for {STEADY_SECONDS} s: {used}")
     return Figure(
@@ -170,7 +126,7 @@ def _deletes(api: FakeApi) -> list[tuple[str, float]]:
     return [(write.name, write.at) for write in found if write.done_to is not None]
 
 
-async def _evict(settings: Settings, api: FakeApi, executor: _Process, tainted: int) -> list[Figure]:
+async def _evict(settings: Settings, api: FakeApi, executor: MeasuredProcess, tainted: int) -> list[Figure]:
     expected = tainted * PODS_PER_NODE
     used_before, earlier = executor.cpu_seconds, len(_deletes(api))
     tainted_at = {}
@@ -179,7 +135,7 @@ async def _evict(settings: Settings, api: FakeApi, executor: _Process, tainted: 
         tainted_at[name] = time.time()
         api.put("Node", name, spec=TAINT)
 
-    await _until(lambda: len(_deletes(api)) - earlier >= expected, EVICTING_SECONDS, "all deletes")
+    await until(lambda: len(_deletes(api)) - earlier >= expected, EVICTING_SECONDS, "all deletes")
     used = executor.cpu_seconds - used_before
     await asyncio.sleep(QUIET_SECONDS)
     done = _deletes(api)[earlier:]
@@ -223,18 +179,3 @@ def _evicts(settings: Settings) -> int:
         return count
     finally:
         consumer.close()
-
-
-async def _until(condition: Callable[[], bool], seconds: float, what: str) -> None:
-    until = time.monotonic() + seconds
-    while not await asyncio.to_thread(condition):
-        require(time.monotonic() < until, f"{what} took more than {seconds:g} s")
-        await asyncio.sleep(0.1)
-
-
-@contextlib.asynccontextmanager
-async def _running(process: _Process) -> AsyncIterator[_Process]:
-    try:
-        yield process
-    finally:
-        await asyncio.to_thread(process.stop)
