@@ -40,7 +40,7 @@ class MessageWriter:
         self._decisions_topic = decisions_topic
 
     def put(self, changes: Changes, outbox: Outbox, cluster: Cluster) -> None:
-        """Add rows, then commands and decisions in the order in which they were decided.
+        """Add rows, then commands and decisions in the order in which they were decided. Executors wait for commands.
 
         Args:
             changes: of a step, or of one slice.
@@ -52,7 +52,7 @@ class MessageWriter:
             outbox.put(row, value)
         for decided in changes.commands:
             command = msgspec.structs.replace(decided, cluster_uid=cluster_uid) if cluster_uid else decided
-            outbox.send(self._commands_topic, key, encode(command), COMMAND_HEADERS)
+            outbox.send(self._commands_topic, key, encode(command), COMMAND_HEADERS, is_urgent=True)
         for decision in changes.decisions:
             kind = decision.decision
             if kind is _ISSUED:

@@ -38,8 +38,8 @@ class EngineSettings(SettingsGroup):
     """Time between commits of group offsets. They serve lag tools and the check at start, never as read positions."""
 
     commit_linger_seconds: Annotated[float, Field(ge=0)] = 0.1
-    """How long changed rows wait for more before their transaction is committed, if no message needs it now. A
-    transaction takes about 5 ms, so 0.1 s keeps that cost under a twentieth."""
+    """How long changed rows and decisions wait for more before their transaction is committed, if no command needs it
+    now. A transaction takes about 5 ms, so 0.1 s keeps that cost under a twentieth."""
 
     max_rows_per_transaction: Annotated[int, Field(ge=1)] = 4_000
     """At this many rows and messages, a transaction is committed without waiting. Reading stops while the previous one

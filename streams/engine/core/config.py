@@ -26,7 +26,7 @@ class EngineConfig:
         rebalance_timeout_seconds: longest time a member may take to rejoin before it is thrown out.
         lease_margin_seconds: taken off the session: firing stops that much before it can time out.
         commit_interval_seconds: between commits of group offsets, which also renew the lease.
-        linger_seconds: longest wait of a changed row for its transaction, where no message goes out.
+        linger_seconds: longest wait of a changed row for its transaction, where no urgent message goes out.
         max_rows_per_transaction: at that many entries a transaction begins without lingering, and agents wait while a
             partition has as many beside its transaction.
         max_batch_bytes: record batch size; below the smallest `max.message.bytes` of the topics.

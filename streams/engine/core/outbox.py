@@ -43,9 +43,10 @@ class Outbox:
         messages: for each topic its messages in order.
         size_bytes: bytes added so far; a row that was written twice counts twice.
         entries: rows and messages added so far; a row that was written twice counts twice.
+        is_urgent: whether there is a message that somebody acts on.
     """
 
-    __slots__ = ("_aside", "drafts", "entries", "messages", "rows", "size_bytes")
+    __slots__ = ("_aside", "drafts", "entries", "is_urgent", "messages", "rows", "size_bytes")
 
     def __init__(self) -> None:
         self.drafts: dict[str, Draft] = {}
@@ -53,6 +54,7 @@ class Outbox:
         self.messages: dict[str, list[Message]] = {}
         self.size_bytes = 0
         self.entries = 0
+        self.is_urgent = False
         self._aside: Outbox | None = None
 
     def __bool__(self) -> bool:
@@ -70,6 +72,7 @@ class Outbox:
         self.rows, self.messages = {}, {}
         self.drafts = {}
         self.size_bytes = self.entries = 0
+        self.is_urgent = False
         return taken
 
     @property
@@ -97,6 +100,7 @@ class Outbox:
             self.messages.setdefault(topic, []).extend(messages)
         self.size_bytes += other.size_bytes
         self.entries += other.entries
+        self.is_urgent |= other.is_urgent
 
     def put(self, key: bytes, value: bytes | None) -> None:
         """Write a row, or delete it with `None`."""
@@ -104,11 +108,12 @@ class Outbox:
         self.entries += 1
         self.size_bytes += len(key) + (len(value) if value is not None else 0)
 
-    def send(self, topic: str, key: bytes, value: bytes, headers: Headers) -> None:
-        """Add a message for an output topic."""
+    def send(self, topic: str, key: bytes, value: bytes, headers: Headers, *, is_urgent: bool = False) -> None:
+        """Add a message for an output topic; one that is not urgent waits for its transaction as rows do."""
         self.messages.setdefault(topic, []).append(Message(key, value, headers))
         self.entries += 1
         self.size_bytes += len(key) + len(value)
+        self.is_urgent |= is_urgent
 
     def send_draft(self, name: str, content: object, topic: str, key: bytes, value: bytes, headers: Headers) -> None:
         """Add a message that `replace` may replace as long as it is here."""

@@ -115,6 +115,26 @@ def test_nothing_is_committed_once_the_writer_has_failed(config: EngineConfig) -
     run(config, test, logic=OffsetLogic(rows_per_record=1))
 
 
+def test_a_message_waits_until_one_is_urgent(config: EngineConfig) -> None:
+    """Nobody acts on a decision, so it shares the transaction of what comes within the linger time."""
+
+    async def test(writer: PartitionWriter[OffsetLogic], _logic: OffsetLogic, failures: list[BaseException]) -> None:
+        committer = writer.committer
+        committer.outbox.send(config.outputs[0], b"k", b"decision", [])
+        committer.wake()
+        await asyncio.sleep(config.linger_seconds)  # longer than the usual linger; here it is an hour
+        assert committer.transactions == 0
+        committer.outbox.send(config.outputs[0], b"k", b"command", [], is_urgent=True)
+        committer.wake()
+        while not committer.transactions:
+            await asyncio.sleep(0)
+        assert not committer.outbox
+        assert not committer.outbox.is_urgent
+        assert not failures
+
+    run(dataclasses.replace(config, linger_seconds=3_600.0), test)
+
+
 def test_records_that_come_again_are_applied_once(config: EngineConfig) -> None:
     async def test(writer: PartitionWriter[OffsetLogic], logic: OffsetLogic, failures: list[BaseException]) -> None:
         await writer.apply(batch(config, 10, 11, start=10))
