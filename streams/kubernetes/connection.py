@@ -139,7 +139,9 @@ class Connection:
             yield exchange.pieces()
 
     @contextlib.contextmanager
-    def watch(self, path: str, query: Mapping[str, str], *, quiet_seconds: float) -> Iterator[Iterator[bytes]]:
+    def watch(
+        self, path: str, query: Mapping[str, str], *, quiet_seconds: float, gather_seconds: float = 0.0
+    ) -> Iterator[Iterator[bytes]]:
         """Open a watch; gives its lines as they come, until the server ends it.
 
         A last line without an end is dropped: it was cut, and the same event comes again with the next watch. Of a line
@@ -149,13 +151,17 @@ class Connection:
             path: of the resource.
             query: with `watch`.
             quiet_seconds: without a byte for so long the connection counts as dead.
+            gather_seconds: once all that has come is read, further lines gather for so long.
 
         Raises:
             ApiUnreachableError: no answer, or the stream broke; while reading, too.
             ApiRefusedError: the server opens no watch.
             KubernetesError: others as for `send`.
         """
-        with self._opened(ApiCall(method="GET", path=path, query=query, quiet_seconds=quiet_seconds)) as exchange:
+        call = ApiCall(
+            method="GET", path=path, query=query, quiet_seconds=quiet_seconds, gather_seconds=gather_seconds
+        )
+        with self._opened(call) as exchange:
             if exchange.status != _OK:
                 raise self.refusal(path, exchange.answer())
             yield exchange.lines()

@@ -13,6 +13,7 @@ from urllib.parse import urlencode
 
 import urllib3
 from urllib3.exceptions import HTTPError
+from urllib3.util import wait_for_read
 
 from evictstream.streams.errors import ApiUnreachableError
 from evictstream.streams.kubernetes.access import ClusterClient
@@ -52,6 +53,7 @@ class ApiCall:
         end_at: when the whole answer has to be there, on the monotonic clock; of a watch its headers.
         send_until: when it may be sent at the latest.
         quiet_seconds: of a watch, longest time without a byte.
+        gather_seconds: of a watch, how long further lines gather once all that has come is read.
     """
 
     method: str
@@ -62,6 +64,7 @@ class ApiCall:
     end_at: float = dataclasses.field(default_factory=lambda: time.monotonic() + _REQUEST_SECONDS)
     send_until: float = math.inf
     quiet_seconds: float | None = None
+    gather_seconds: float = 0.0
 
 
 class Exchange:
@@ -143,6 +146,9 @@ class Exchange:
     def lines(self) -> Iterator[bytes]:
         """Read the lines of a watch as they come, however long they take; a last one without an end is dropped.
 
+        After a line all that comes within `gather_seconds` is read together: a line by itself costs its reader, and
+        whoever it is passed on to, as much as many. The first line after a quiet time is not delayed.
+
         Of a line of more than `LONGEST_LINE_BYTES` the beginning is given.
 
         Raises:
@@ -161,6 +167,8 @@ class Exchange:
                     yield b"".join((*rest, whole[0]))
                 yield from whole[1:]
                 rest, waiting = [], 0
+                if not last:
+                    self._gather()
             before, waiting = waiting, waiting + len(last)
             if waiting <= LONGEST_LINE_BYTES:
                 rest.append(last)
@@ -169,6 +177,16 @@ class Exchange:
                 rest = []
             elif waiting > LARGEST_ANSWER_BYTES:
                 raise self._unreachable(f"{self._call.path}: a line of over {LARGEST_ANSWER_BYTES} bytes")
+
+    def _gather(self) -> None:
+        """Wait for `gather_seconds`, unless more has come already."""
+        connection = self._response.connection
+        sock = None if connection is None else connection.sock
+        if sock is None or self._call.gather_seconds <= 0:
+            return
+        # What TLS has decrypted already does not show here, and gathers too.
+        if not wait_for_read(sock, timeout=0):
+            time.sleep(self._call.gather_seconds)
 
     def close(self) -> None:
         """Give the connection back if all was read, else close it."""
