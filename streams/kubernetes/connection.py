@@ -158,9 +158,7 @@ class Connection:
             ApiRefusedError: the server opens no watch.
             KubernetesError: others as for `send`.
         """
-        call = ApiCall(
-            method="GET", path=path, query=query, quiet_seconds=quiet_seconds, gather_seconds=gather_seconds
-        )
+        call = ApiCall(method="GET", path=path, query=query, quiet_seconds=quiet_seconds, gather_seconds=gather_seconds)
         with self._opened(call) as exchange:
             if exchange.status != _OK:
                 raise self.refusal(path, exchange.answer())

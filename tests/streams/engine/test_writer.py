@@ -126,8 +126,7 @@ def test_a_message_waits_until_one_is_urgent(config: EngineConfig) -> None:
         assert committer.transactions == 0
         committer.outbox.send(config.outputs[0], b"k", b"command", [], is_urgent=True)
         committer.wake()
-        while not committer.transactions:
-            await asyncio.sleep(0)
+        await committer._wait_for(lambda: committer.transactions == 1)
         assert not committer.outbox
         assert not committer.outbox.is_urgent
         assert not failures
