@@ -35,7 +35,7 @@ pytestmark = [
     pytest.mark.skipif(
         CHROMIUM is None or DRIVER is None, reason="no chromium and chromedriver here: apt-get install chromium-driver"
     ),
-    pytest.mark.alone,  # one browser, which needs both cores, instead of one for each process
+    pytest.mark.slow,  # a browser, one for all: the file is in `IN_ONE_PROCESS` of tests/harness/scheduling.py
 ]
 
 
@@ -161,6 +161,7 @@ def test_names_are_never_markup(browser: Any, tmp_path: Path) -> None:
 
 
 @pytest.mark.kit
+@pytest.mark.alone
 def test_fifty_thousand_evictions_load_and_react(browser: Any, tmp_path: Path) -> None:
     path = tmp_path / "many.html"
     write_report(list(outage(nodes=MANY_NODES, pods=MANY_PODS)), page=path)
