@@ -2,10 +2,11 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -13,9 +14,17 @@ from kafka import KafkaConsumer, KafkaProducer, TopicPartition
 
 from evictstream.streams.broker.admin import check_topics, declare_topics, probe
 from evictstream.streams.broker.embedded import EmbeddedBroker
+from evictstream.streams.broker.ports import free_ports
 from evictstream.streams.broker.topic_specs import topic_specs
 from evictstream.streams.errors import BrokerFailedError, BrokerUnreachableError, WrongUseError
 from evictstream.streams.settings import Settings
+
+
+@pytest.fixture(scope="module")
+def standing() -> Iterator[EmbeddedBroker]:
+    """A broker that each test leaves running."""
+    with EmbeddedBroker() as broker:
+        yield broker
 
 
 def settings_of(broker: EmbeddedBroker) -> Settings:
@@ -66,30 +75,32 @@ def is_running(pid: int) -> bool:
     return True
 
 
-def test_kill_and_restart_keep_data_and_address(own_broker: EmbeddedBroker) -> None:
-    settings = settings_of(own_broker)
-    address = own_broker.bootstrap_servers
+@pytest.mark.kafka
+def test_kill_and_restart_keep_data_and_address(standing: EmbeddedBroker) -> None:
+    settings = settings_of(standing)
+    address = standing.bootstrap_servers
     declare_topics(settings, [topic_specs(settings)[0]])
-    write(own_broker, settings.nodes_topic, b"before")
+    write(standing, settings.nodes_topic, b"before")
 
-    own_broker.kill()
+    standing.kill()
     with pytest.raises(BrokerUnreachableError):
         check_topics(settings)
     with pytest.raises(BrokerFailedError, match="ended with code -9"):
-        own_broker.raise_if_ended()
+        standing.raise_if_ended()
 
-    own_broker.restart()
-    assert own_broker.bootstrap_servers == address
-    write(own_broker, settings.nodes_topic, b"after")
-    assert read(own_broker, settings.nodes_topic, 2) == [b"before", b"after"]
+    standing.restart()
+    assert standing.bootstrap_servers == address
+    write(standing, settings.nodes_topic, b"after")
+    assert read(standing, settings.nodes_topic, 2) == [b"before", b"after"]
 
 
-def test_paused_it_does_not_answer_resumed_it_does(own_broker: EmbeddedBroker) -> None:
-    own_broker.pause()
+@pytest.mark.kafka
+def test_paused_it_does_not_answer_resumed_it_does(standing: EmbeddedBroker) -> None:
+    standing.pause()
     # A signal stops the threads of a busy machine one after another: one may still answer.
-    assert becomes_true(lambda: active(own_broker) == 0)
-    own_broker.resume()
-    assert becomes_true(lambda: active(own_broker) == 1)
+    assert becomes_true(lambda: active(standing) == 0)
+    standing.resume()
+    assert becomes_true(lambda: active(standing) == 1)
 
 
 def test_stop_ends_a_paused_broker_and_removes_its_folder(own_broker: EmbeddedBroker) -> None:
@@ -104,12 +115,13 @@ def test_stop_ends_a_paused_broker_and_removes_its_folder(own_broker: EmbeddedBr
     own_broker.stop()  # again is fine
 
 
-def test_topics_take_the_largest_object(own_broker: EmbeddedBroker) -> None:
-    settings = settings_of(own_broker)
+@pytest.mark.kafka
+def test_topics_take_the_largest_object(standing: EmbeddedBroker) -> None:
+    settings = settings_of(standing)
     declare_topics(settings)
     largest = b"x" * settings.max_object_bytes
-    write(own_broker, settings.dead_letters_topic, largest)
-    assert read(own_broker, settings.dead_letters_topic, 1) == [largest]
+    write(standing, settings.dead_letters_topic, largest)
+    assert read(standing, settings.dead_letters_topic, 1) == [largest]
 
 
 @pytest.mark.kafka
@@ -140,9 +152,13 @@ def test_it_does_not_outlive_a_killed_parent(tmp_path: Path) -> None:
     assert becomes_true(lambda: not Path(folder).exists())
 
 
-def test_a_process_that_ends_at_once_raises_its_last_output(own_broker: EmbeddedBroker) -> None:
-    taken = own_broker.nodes[0].address.client_port
-    with pytest.raises(BrokerFailedError, match="ended with code 1") as caught:
+@pytest.mark.kafka
+def test_a_process_that_ends_at_once_raises_its_last_output() -> None:
+    taken = free_ports(1)[0]
+    with (
+        socket.create_server(("127.0.0.1", taken)),
+        pytest.raises(BrokerFailedError, match="ended with code 1") as caught,
+    ):
         EmbeddedBroker(port=taken).start()
     assert "Address already in use" in caught.value.log_tail
 
