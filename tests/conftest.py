@@ -24,6 +24,7 @@ from evictstream.streams.broker.kafka_node import KafkaNode
 from evictstream.streams.broker.locate import Broker
 from evictstream.streams.kafka_reach import REACH, Reach
 from evictstream.streams.settings import Settings
+from tests.harness.formatted_folders import format_or_copy
 from tests.harness.kafka_classes import FIRST_COMPILER, VARIABLE, use_kafka_classes
 from tests.harness.shared_kafka import shared_kafka
 
@@ -39,6 +40,7 @@ if "TRANSACTION_VERSION" in os.environ:
     EmbeddedBroker.usual_features = {"transaction.version": int(os.environ["TRANSACTION_VERSION"])}
 
 START = KafkaNode.start
+setattr(KafkaNode, "_format", format_or_copy)  # noqa: B010 - as below
 
 # How fast examples are drawn says how busy the machine is, and no more.
 hypothesis.settings.register_profile(
