@@ -97,6 +97,7 @@ def test_a_silent_broker_ends_the_worker_after_the_limit(own_broker: EmbeddedBro
         transaction_timeout_seconds=5.0,
         takeover_timeout_seconds=5.0,
         broker_silence_limit_seconds=SILENCE_SECONDS,
+        lease_margin_seconds=3.0,  # it ends before Kafka counts as away, after five seconds
     )
     with WorkerProcess(settings, tmp_path) as worker:
         probe = Probe(worker)

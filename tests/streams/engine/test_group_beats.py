@@ -9,14 +9,18 @@ from typing import Any
 
 import pytest
 from aiokafka import errors as kafka_errors
+from aiokafka.coordinator.protocol import ConsumerProtocolMemberAssignment
+from aiokafka.protocol.admin import DescribeGroupsRequest
 from aiokafka.protocol.commit import OffsetCommitRequest, OffsetFetchRequest
 from aiokafka.protocol.group import JoinGroupRequest, LeaveGroupRequest, SyncGroupRequest
 
-from evictstream.streams.engine.kafka.group_beats import COME_BACK_SECONDS, GroupBeats
+from evictstream.streams.engine.kafka.group_beats import ASSIGN_SECONDS, COME_BACK_SECONDS, GroupBeats
 from evictstream.streams.member_beats import BEAT_LOOK_SECONDS, NO_BEAT_SECONDS, Beat, read_beat, with_beat
 
 TOPIC = "nodes"
 PLACES = [(TOPIC, number) for number in range(3)]
+JOIN = JoinGroupRequest("g", 0, 0, "", None, "", [])
+SYNC = SyncGroupRequest("g", 1, "me", None, [])
 FOUND_SECONDS = NO_BEAT_SECONDS + 2 * BEAT_LOOK_SECONDS
 
 
@@ -33,6 +37,8 @@ class World:
         self.commit_error: type[kafka_errors.KafkaError] = kafka_errors.NoError
         self.others: dict[int, str] = {}
         self.living: set[str] = set()
+        self.state = "Stable"
+        self.members: dict[str, int] = {}
         self.rejoins = 0
         self.coordinator = SimpleNamespace(
             coordinator_id=1, group_id="g", member_id="me", generation=1, request_rejoin=self._rejoin
@@ -57,6 +63,9 @@ class World:
             assert request._partitions == [(TOPIC, [0, 1, 2])]
             said = [(number, self.offsets[TOPIC, number], self.texts[TOPIC, number], 0) for number in range(3)]
             return SimpleNamespace(topics=[(TOPIC, said)])
+        if isinstance(request, DescribeGroupsRequest):
+            told = [(name, "", "", b"", _assigned(number)) for name, number in self.members.items()]
+            return SimpleNamespace(groups=[(0, "g", self.state, "consumer", "faust", told)])
         assert isinstance(request, OffsetCommitRequest)
         [(_, commits)] = request._topics
         if self.commit_error is kafka_errors.NoError:
@@ -73,6 +82,10 @@ class World:
                     self.texts[TOPIC, number] = with_beat("", Beat(name, int(self.now * 1_000)))
             asyncio.run(self.beats.turn())
             self.now += BEAT_LOOK_SECONDS
+
+
+def _assigned(number: int) -> bytes:
+    return bytes(ConsumerProtocolMemberAssignment(0, [(TOPIC, [number])], b"").encode())
 
 
 def with_others(*owned: int, dead: int = 1, living: int = 2) -> World:
@@ -106,7 +119,7 @@ def test_one_that_waits_to_join_removes_a_dead_one() -> None:
     async def join(_: object) -> None:
         await asyncio.to_thread(world.pass_time, FOUND_SECONDS)
 
-    asyncio.run(world.beats.noting(JoinGroupRequest("g", 0, 0, "", None, "", []), join))
+    asyncio.run(world.beats.noting(JOIN, join))
     assert (world.removed, world.rejoins) == (["dead"], 0)
 
 
@@ -136,6 +149,19 @@ def test_after_an_outage_members_have_time_to_come_back(fault: Callable[[World],
     assert world.removed == ["dead"]
 
 
+def test_after_an_outage_a_successor_has_time_to_beat() -> None:
+    world = World(0, 1)
+    world.pass_time(1.0)
+    world.members = {"me": 0, "new": 1}
+    world.beats.assigned([(TOPIC, 0)])
+    world.pass_time(1.0)
+    _unanswered(world)
+    world.pass_time(20.0)
+    world.error = None
+    world.pass_time(COME_BACK_SECONDS + 1.0)
+    assert world.removed == []
+
+
 def test_a_watcher_that_stood_still_removes_nobody() -> None:
     world = with_others(0)
     world.pass_time(1.0)
@@ -159,8 +185,60 @@ def test_one_that_waits_for_its_assignment_removes_nobody() -> None:
     async def sync(_: object) -> None:
         await asyncio.to_thread(world.pass_time, 10.0)
 
-    asyncio.run(world.beats.noting(SyncGroupRequest("g", 1, "me", None, []), sync))
+    asyncio.run(world.beats.noting(SYNC, sync))
     assert world.removed == []
+
+
+def test_a_leader_that_never_assigns_is_removed() -> None:
+    world = with_others()
+
+    async def join(_: object) -> object:
+        return SimpleNamespace(leader_id="leader")
+
+    async def sync(_: object) -> None:
+        await asyncio.to_thread(world.pass_time, ASSIGN_SECONDS)
+        assert world.removed == []
+        await asyncio.to_thread(world.pass_time, 1.0)
+
+    asyncio.run(world.beats.noting(JOIN, join))
+    asyncio.run(world.beats.noting(SYNC, sync))
+    assert world.removed == ["leader"]
+
+
+def test_a_successor_that_died_before_its_first_beat_is_removed() -> None:
+    world = with_others(0)
+    world.pass_time(FOUND_SECONDS)
+    assert world.removed == ["dead"]
+    world.members, world.state = {"me": 0, "unheard": 1, "living": 2}, "PreparingRebalance"
+    world.pass_time(10.0)
+    assert world.removed == ["dead"], "nobody is asked to follow it yet"
+    world.state = "Stable"
+    world.pass_time(1.0)
+    assert world.removed == ["dead"]
+    world.pass_time(1.0)
+    assert world.removed == ["dead", "unheard"]
+
+
+def test_whoever_had_a_partition_watches_for_its_successor() -> None:
+    """Nobody is silent: the beat that stands still in the partition is of a living member, which has another one."""
+    world = World(0, 1)
+    world.pass_time(1.0)
+    world.members = {"me": 0, "unheard": 1}
+    world.beats.assigned([(TOPIC, 0)])
+    world.pass_time(1.5)
+    assert world.removed == []
+    world.pass_time(1.0)
+    assert world.removed == ["unheard"]
+
+
+def test_a_successor_that_marks_its_partition_stays() -> None:
+    world = with_others(0)
+    world.pass_time(FOUND_SECONDS)
+    world.members = {"me": 0, "new": 1, "living": 2}
+    world.pass_time(1.0)
+    world.others, world.texts[TOPIC, 1], world.living = {1: "new", 2: "living"}, "", {"new", "living"}
+    world.pass_time(10.0)
+    assert world.removed == ["dead"]
 
 
 def test_a_new_owner_marks_each_partition_then_one() -> None:
