@@ -52,8 +52,9 @@ format: $(VENV)/.ready ## Format the code and mend what lint can mend by itself.
 bench: $(VENV)/.ready ## Measure speed, latency, memory and recovery, and print the numbers.
 	$(BIN)/python -m tests.bench $(ARGS)
 
-scale: $(VENV)/.ready ## Load one worker with a million pods, and with an hour of a hundred clusters; one cluster through feed, worker and executor.
-	$(BIN)/python -m tests.bench --only million --only hour --only cluster $(ARGS)
+# The storm runs on what `make kubernetes` builds.
+scale: $(VENV)/.ready ## Measure large loads: a million pods, a hundred clusters, one through all parts, a storm beside Kubernetes' own evictor.
+	$(BIN)/python -m tests.bench --only million --only hour --only cluster --only cost --only storm $(ARGS)
 
 faults: $(VENV)/.ready ## Kill, pause and cut while it runs, and compare with what must hold.
 	$(BIN)/python -m tests.faults $(ARGS)

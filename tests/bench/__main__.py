@@ -22,7 +22,7 @@ from tests.bench.figures import Figure, WrongResultError
 from tests.bench.lab import Lab, say
 from tests.bench.machine import Watch
 from tests.bench.peers import agreement, latency, lateness, outage, recovery, steady
-from tests.bench.scale import eviction_cost, fleet_hour, million, whole_system
+from tests.bench.scale import beside_kubernetes, eviction_cost, fleet_hour, million, whole_system
 
 
 class Name(enum.StrEnum):
@@ -42,6 +42,7 @@ class Name(enum.StrEnum):
     HOUR = "hour"
     CLUSTER = "cluster"
     COST = "cost"
+    STORM = "storm"
 
 
 MEASURES: dict[Name, Callable[[Lab], Awaitable[list[Figure]]]] = {
@@ -61,12 +62,14 @@ MEASURES: dict[Name, Callable[[Lab], Awaitable[list[Figure]]]] = {
     Name.HOUR: fleet_hour.measure,
     Name.CLUSTER: whole_system.measure,
     Name.COST: eviction_cost.measure,
+    Name.STORM: beside_kubernetes.measure,
 }
 COMPARING = frozenset({Name.STEADY, Name.OUTAGE, Name.LATENCY, Name.LATENESS, Name.RECOVERY})
 
-USUAL = tuple(name for name in Name if name not in {Name.MILLION, Name.HOUR, Name.CLUSTER, Name.COST})
+SCALE = frozenset({Name.MILLION, Name.HOUR, Name.CLUSTER, Name.COST, Name.STORM})  # only where they are named
+USUAL = tuple(name for name in Name if name not in SCALE)
 
-LONGEST_SECONDS = {Name.MILLION: 3_600.0, Name.HOUR: 3_600.0, Name.CLUSTER: 1_800.0}
+LONGEST_SECONDS = {Name.MILLION: 3_600.0, Name.HOUR: 3_600.0, Name.CLUSTER: 1_800.0, Name.STORM: 5_400.0}
 USUAL_LONGEST_SECONDS = 900.0  # for one measure: three times what it takes
 NOTABLE_SHARE = 0.05  # of all processor time; an idle system takes a hundredth
 
@@ -82,7 +85,8 @@ def bench(
     output: OutputOption = OutputFormat.TEXT,
 ) -> None:
     """Measure one worker with its broker beside it on this machine, and programs that do the same job, and compare
-    with the goals. About 35 minutes; `million`, `hour`, `cluster` and `cost` only run when they are named.
+    with the goals. About 35 minutes; `million`, `hour`, `cluster`, `cost`
+    and `storm` only run when they are named.
     """
     if write and (quick or only):
         raise typer.BadParameter("--write takes a whole run: leave --quick and --only away")

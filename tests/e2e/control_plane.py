@@ -70,7 +70,7 @@ class ControlPlane:
 
     `kubeconfig` is a file with three contexts for each user of `users` and for `admin`: `<user>` presents a client
     certificate, `<user>-token` a static token, `<user>-exec` runs a credential plugin. `folder` gets data, logs and
-    secrets. Flags that are given come after ours, so they win.
+    secrets, and `audit_log`. Flags that are given come after ours, so they win.
     """
 
     def __init__(
@@ -87,7 +87,7 @@ class ControlPlane:
         self.users = {"admin": _ADMIN} | dict.fromkeys(users, ())
         self.kubeconfig = folder / "kubeconfig.yaml"
         self._secrets = folder / "secrets"
-        self._audit = folder / "audit.jsonl"
+        self.audit_log = folder / "audit.jsonl"
         self._clients: dict[str, ApiClient] = {}
         self._client_port, self._peer_port, self.port, manager_port = free_ports(4)
         self.url = f"https://{LOOPBACK}:{self.port}"
@@ -170,8 +170,8 @@ class ControlPlane:
         `objectRef` what, `requestReceivedTimestamp` when, `responseStatus.code` the outcome, `requestObject` the
         options.
         """
-        if self._audit.exists():
-            with self._audit.open(encoding="utf-8") as lines:
+        if self.audit_log.exists():
+            with self.audit_log.open(encoding="utf-8") as lines:
                 yield from (json.loads(line) for line in lines if line.endswith("\n"))
 
     def renew_certificates(self, *users: str) -> None:
@@ -230,7 +230,7 @@ class ControlPlane:
             f"--service-account-key-file={self._secrets / 'service-account.key'}",
             f"--service-account-signing-key-file={self._secrets / 'service-account.key'}",
             f"--audit-policy-file={self._secrets / 'audit-policy.json'}",
-            f"--audit-log-path={self._audit}",
+            f"--audit-log-path={self.audit_log}",
         ]
 
     def _manager_flags(self, port: int) -> list[str]:
