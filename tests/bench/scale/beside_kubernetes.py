@@ -3,8 +3,8 @@
 One control plane with 1,000 nodes of 30 pods that tolerate the taint for a while. In each turn one of the two runs,
 evicts a pod on a node by itself, and then 100 nodes are tainted. What counts begins with the first pod that is due and
 ends with the last delete. evictstream is feed, worker, executor and Kafka as they start by default; the controller has
-a limit of 1,000 requests a second. Pods are deleted without grace, so no kubelet takes part. The node lifecycle
-controller is off, since nobody renews leases.
+a limit of 1,000 requests a second. Kubelets are played by this process, which runs pods and removes what terminates.
+They renew no leases, so the node lifecycle controller is off.
 
 Needs what `make kubernetes` builds.
 """
@@ -28,7 +28,8 @@ from tests.bench.lab import Lab, say
 from tests.bench.scale.processes import MeasuredProcess, cpu_seconds, running, until
 from tests.e2e.binaries import are_built, binaries_folder
 from tests.e2e.control_plane import UNTHROTTLED, ControlPlane
-from tests.e2e.objects import NODES, node, pod, pods, taint, tolerates
+from tests.e2e.hollow_nodes import HollowNodes
+from tests.e2e.objects import NODES, pod, pods, taint, tolerates
 from tests.e2e.processes import grant
 from tests.e2e.server_process import ServerProcess
 
@@ -40,6 +41,7 @@ QUICK_SHARE: Final = 10
 QUICK_ROUNDS: Final = 1
 TOLERATED_SECONDS: Final = 20  # longer than it takes to taint all nodes and to read of it
 CALLS_AT_ONCE: Final = 4
+NO_BEAT_SECONDS: Final = 86_400.0
 READY_SECONDS: Final = 300.0
 STORM_SECONDS: Final = 600.0
 QUIET_SECONDS: Final = 5.0  # after the last delete, for one that is too much
@@ -77,8 +79,9 @@ class Turn(NamedTuple):
 class _Scene:
     """The control plane, and the nodes that are not tainted yet."""
 
-    def __init__(self, plane: ControlPlane, *, tainted: int) -> None:
+    def __init__(self, plane: ControlPlane, nodes: HollowNodes, *, tainted: int) -> None:
         self.plane = plane
+        self._nodes = nodes
         self.client = plane.client()
         self._tainted = tainted
         self._names = (f"n-{number:04}" for number in itertools.count())
@@ -101,10 +104,10 @@ class _Scene:
                 say(f"{done:,} of {nodes:,} nodes with their pods are there")
 
     def _create(self, name: str) -> None:
-        self.client.create(NODES, node(name, "z-a"))
+        self._nodes.add([name])
         tolerations = [tolerates(KEY, TOLERATED_SECONDS)]
         for number in range(PODS_PER_NODE):
-            self.client.create(pods(), pod(f"{name}-{number}", name, tolerations=tolerations, grace_seconds=0))
+            self.client.create(pods(), pod(f"{name}-{number}", name, tolerations=tolerations))
 
     def probe(self, user: str) -> Callable[[], bool]:
         """Taint one node; returns what tells that its pods were deleted by a user."""
@@ -148,7 +151,10 @@ async def measure(lab: Lab) -> list[Figure]:
     ) as plane:
         grant(plane.client(), "feed.yaml", "feed")
         grant(plane.client(), "executor-delete.yaml", "executor")
-        with contextlib.closing(_Scene(plane, tainted=tainted)) as scene:
+        with (
+            HollowNodes(plane.client(), beat_seconds=NO_BEAT_SECONDS) as kubelets,
+            contextlib.closing(_Scene(plane, kubelets, tainted=tainted)) as scene,
+        ):
             await asyncio.to_thread(scene.fill, nodes)
             for _ in range(rounds):
                 async with _ours(lab, plane) as processes:
