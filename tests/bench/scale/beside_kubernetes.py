@@ -23,7 +23,7 @@ from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequen
 from concurrent.futures import ThreadPoolExecutor
 from typing import IO, Final, NamedTuple
 
-from tests.bench.figures import Bound, Compared, Figure, Goal, require
+from tests.bench.figures import Bound, Compared, Figure, Goal, WrongResultError, require
 from tests.bench.lab import Lab, say
 from tests.bench.scale.processes import MeasuredProcess, cpu_seconds, running, until
 from tests.e2e.binaries import are_built, binaries_folder
@@ -201,7 +201,7 @@ async def _theirs(plane: ControlPlane) -> AsyncIterator[Processes]:
     server = ServerProcess(program, [*arguments, *more], folder=folder)
     server.start()
     try:
-        yield {"controller": lambda: cpu_seconds(server.pid or 0)}
+        yield {"controller": _cpu_of(server)}
     finally:
         await asyncio.to_thread(server.stop)
 
@@ -232,7 +232,13 @@ async def _turn(who: str, scene: _Scene, processes: Processes) -> Turn:
 
 
 def _cpu_of(server: ServerProcess) -> Callable[[], float]:
-    return lambda: cpu_seconds(server.pid or 0)
+    def seconds() -> float:
+        pid = server.pid
+        if pid is None:
+            raise WrongResultError(f"{server.name} has ended:\n{server.log_tail()}")
+        return cpu_seconds(pid)
+
+    return seconds
 
 
 def _text(used: Mapping[str, float]) -> str:
