@@ -69,13 +69,16 @@ class ClusterClient:
 
     Attributes:
         target: where they lead.
-        pool: the connections.
+        pool: the connections, urllib3's for this one server: its manager would look for them with each request.
+        base: what the path of a request follows in its first line: that of the server, or all of its address where a
+            proxy is asked for `http://`.
         credentials: of each request.
         read_at: when they were read, seconds since 1970.
     """
 
     target: ClusterTarget
     pool: Any
+    base: str
     credentials: Credentials
     read_at: float
 
@@ -141,15 +144,18 @@ class ClusterAccess:
                     raise ClusterMovedError(place=self.place, fixed=target.host, found=now.host)
                 credentials = read_credentials(context)
                 _configure(settings, context, credentials)
-            pool = limit_connections(RESTClientObject(settings).pool_manager)
+            manager = limit_connections(RESTClientObject(settings).pool_manager)
+            is_forwarded = isinstance(manager, urllib3.ProxyManager) and target.server.startswith("http:")
             names = [name for name, _ in credentials.headers]
-            if (
-                isinstance(pool, urllib3.ProxyManager)
-                and target.server.startswith("http:")
-                and len(set(names)) < len(names)
-            ):
+            if is_forwarded and len(set(names)) < len(names):
                 raise ConfigException("a user with several groups cannot use http:// through a proxy")
-            return ClusterClient(target=target, pool=pool, credentials=credentials, read_at=time.time())
+            return ClusterClient(
+                target=target,
+                pool=manager.connection_from_url(target.server),
+                base=target.server if is_forwarded else urlsplit(target.server).path,
+                credentials=credentials,
+                read_at=time.time(),
+            )
         except _UNREADABLE as error:
             raise CredentialsError(self.place, _reason(error)) from error
 

@@ -165,7 +165,7 @@ class Connection:
             yield exchange.lines()
 
     def close(self) -> None:
-        """Close idle connections; running requests go on."""
+        """Close idle connections, and send no further request; running ones go on."""
         self._clients.close()
 
     def refusal(self, path: str, answer: ApiAnswer) -> ApiRefusedError:

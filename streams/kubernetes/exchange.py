@@ -90,10 +90,10 @@ class Exchange:
             headers["Content-Type"] = call.content_type
         for name, value in client.credentials.headers:
             headers.add(name, value)
-        url = f"{client.target.server}{call.path}" + (f"?{urlencode(call.query)}" if call.query else "")
+        url = f"{client.base}{call.path}" + (f"?{urlencode(call.query)}" if call.query else "")
         try:
             with self._limit.applied():
-                self._response = client.pool.request(
+                self._response = client.pool.urlopen(
                     call.method,
                     url,
                     body=call.data,
@@ -101,6 +101,7 @@ class Exchange:
                     timeout=urllib3.Timeout(connect=_CONNECT_SECONDS, read=call.quiet_seconds or _REQUEST_SECONDS),
                     preload_content=False,
                     redirect=False,
+                    assert_same_host=False,
                 )
         except (HTTPError, OSError) as error:
             raise self._broken(error) from self._cause(error)

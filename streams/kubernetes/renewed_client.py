@@ -48,9 +48,9 @@ class RenewedClient:
             return self._client or found
 
     def close(self) -> None:
-        """Close idle connections; running requests go on."""
+        """Close idle connections, and send no further request; running ones go on."""
         if self._client is not None:
-            self._client.pool.clear()
+            self._client.pool.close()
 
 
 class _Renewal(threading.Thread):

@@ -232,6 +232,13 @@ def test_a_socks_proxy_looks_the_name_up_and_serves(api: FakeApi, tmp_path: Path
     assert names == ["api.lab.example"]
 
 
+def test_a_http_proxy_is_told_the_whole_address(api: FakeApi, tmp_path: Path) -> None:
+    """The fake API server is the proxy here."""
+    connection = connect(api, tmp_path, {"token": "t"}, server="http://api.lab.example", **{"proxy-url": api.url})
+    assert connection.get(PODS)
+    assert api.headers[-1]["host"] == ["api.lab.example"]
+
+
 def test_a_proxy_that_no_client_knows_is_refused(api: FakeApi, tmp_path: Path) -> None:
     with pytest.raises(CredentialsError, match="proxy-url"):
         connect(api, tmp_path, {"token": "t"}, **{"proxy-url": "socks4://127.0.0.1:1"})

@@ -231,4 +231,8 @@ def test_certificates_within_a_kubeconfig_need_room_for_files(
 
 def hang_up(connection: Connection) -> None:
     """End connections that are kept, as a server does that has begun anew."""
-    connection.close()
+    client = connection._clients._client
+    assert client is not None
+    for kept in client.pool.pool.queue:
+        if kept is not None:
+            kept.close()
