@@ -5,13 +5,16 @@ from __future__ import annotations
 import time
 from typing import Any, Final
 
+import structlog
 from kafka import KafkaConsumer
 from kafka.consumer.subscription_state import AsyncConsumerRebalanceListener
 from kafka.coordinator.base import MemberState
-from kafka.errors import FencedInstanceIdError
+from kafka.errors import FencedInstanceIdError, InvalidSessionTimeoutError
 
 from evictstream.streams.broker.clients import partitions_of
 from evictstream.streams.broker.consumers import BoundedConsumer
+
+log = structlog.get_logger(__name__)
 
 
 def subscribe(consumer: KafkaConsumer, topic: str, listener: AsyncConsumerRebalanceListener | None = None) -> None:
@@ -38,6 +41,16 @@ def finish_joining(consumer: KafkaConsumer) -> None:
     if coordinator.rejoining and not coordinator.need_rejoin():
         coordinator.request_rejoin()
 
+
+def join_again(consumer: KafkaConsumer) -> None:
+    """Have a member join at its next `poll`, as its group asks for: the answer to its next heartbeat would say so."""
+    coordinator = consumer._coordinator  # noqa: SLF001 - none is public
+    if coordinator.stable():
+        coordinator.request_rejoin()
+
+
+LONGER_SESSION_MS: Final = 30_000
+"""For brokers that refuse the session that a consumer asks for (`group.min.session.timeout.ms`)."""
 
 _IDLE_SECONDS: Final = 0.05
 """A consumer that has nothing to fetch looks again after so long; the library's own pause is longer."""
@@ -75,9 +88,23 @@ class GroupConsumer(BoundedConsumer):
         """
         if self._replaced is not None:
             raise self._replaced
-        if self._coordinator.need_rejoin() and not self._coordinator.poll(timeout_ms=timer.timeout_ms):
+        if self._coordinator.need_rejoin() and not self._join(timer):
             return self._fetch(timer, max_records, update_offsets)
         return super()._poll_once(timer, max_records, update_offsets=update_offsets)
+
+    def _join(self, timer: Any) -> bool:
+        coordinator = self._coordinator
+        try:
+            return bool(coordinator.poll(timeout_ms=timer.timeout_ms))
+        except InvalidSessionTimeoutError:
+            if coordinator.config["session_timeout_ms"] >= LONGER_SESSION_MS:
+                raise
+        for config in (coordinator.config, coordinator.heartbeat.config):
+            config["session_timeout_ms"] = LONGER_SESSION_MS
+        log.warning(
+            "Kafka refuses so short a session", group=self.config["group_id"], seconds=LONGER_SESSION_MS / 1_000
+        )
+        return False
 
     def _fetch(self, timer: Any, max_records: int, update_offsets: bool) -> Any:  # noqa: FBT001
         records, is_idle = self._fetcher.fetch_records(
