@@ -23,6 +23,7 @@ from evictstream.models.messages.vocabulary import Action, Outcome
 from evictstream.streams.broker.clients import may_pass, our_errors
 from evictstream.streams.broker.consumers import open_as
 from evictstream.streams.broker.group_membership import GroupConsumer
+from evictstream.streams.broker.group_requests import GroupRequests
 from evictstream.streams.errors import (
     ApiRefusedError,
     ApiUnreachableError,
@@ -38,6 +39,7 @@ from evictstream.streams.executor.command_answers import CommandAnswers
 from evictstream.streams.executor.command_consumer import CommandConsumer
 from evictstream.streams.executor.eviction import CREDENTIALS_SECONDS, ExecutorMode, PodEvictor
 from evictstream.streams.executor.group_commits import GroupCommits
+from evictstream.streams.executor.group_watch import GroupWatch
 from evictstream.streams.executor.node_looks import NodeLooks
 from evictstream.streams.executor.orders import ClusterOrder, ExecutionOptions, group_of
 from evictstream.streams.executor.partition_starts import PartitionStarts
@@ -53,8 +55,9 @@ log = structlog.get_logger(__name__)
 OLDEST_SECONDS: Final = 3_600.0
 """An `Evict` that was issued longer ago is obsolete. The service repeats what is owed after 900 s at the latest."""
 
-GROUP_SESSION_SECONDS: Final = 15.0
-"""An executor without heartbeats for so long loses the partition to one that stands by."""
+GROUP_SESSION_SECONDS: Final = 6.0
+"""A member without heartbeats for so long is out of the group, whoever watches. No broker takes less by default
+(`group.min.session.timeout.ms`)."""
 
 HEARTBEAT_SECONDS: Final = 0.5
 """The answer to a heartbeat tells a member that another one joins or leaves, so a takeover waits for up to one."""
@@ -142,19 +145,24 @@ class ClusterLife(threading.Thread):
 
     def _live(self, backoff: Backoff) -> None:
         connection = Connection(self._access)
+        assignor = ClusterAssignor(self._settings.commands_topic, self.order.name.encode())
         try:
-            uid = check_cluster(
-                self.order, self._options, connection, settings=self._settings, is_stopped=self._stopped.is_set
-            )
-            log.info("executor started", cluster=self.order.name, mode=str(self.order.mode), host=connection.host)
-            backoff.reset()
-            self._serve(connection, uid)
+            # The watch begins before the check: a process that was killed and is back need not wait for it afterwards.
+            with self._consumer(assignor) as consumer, GroupWatch(consumer, GroupRequests(consumer)) as watch:
+                uid = check_cluster(
+                    self.order, self._options, connection, settings=self._settings, is_stopped=self._stopped.is_set
+                )
+                log.info("executor started", cluster=self.order.name, mode=str(self.order.mode), host=connection.host)
+                backoff.reset()
+                self._serve(connection, uid, assignor=assignor, consumer=consumer, watch=watch)
         except CredentialsError as error:  # the context exists: a plugin that signs in may fail for seconds
             self._wait(error, max(backoff.next_seconds(), CREDENTIALS_SECONDS))
         finally:
             connection.close()
 
-    def _serve(self, connection: Connection, uid: str) -> None:
+    def _serve(
+        self, connection: Connection, uid: str, *, assignor: ClusterAssignor, consumer: GroupConsumer, watch: GroupWatch
+    ) -> None:
         outcomes: deque[tuple[QueuedEviction, CommandAnswer]] = deque()
         requests = PodRequests(connection)
         evictor = PodEvictor(
@@ -175,35 +183,36 @@ class ClusterLife(threading.Thread):
         events: PodEvents | None = None
         if self._options.events != "none" and self.order.mode is not ExecutorMode.OBSERVE:
             events = PodEvents(self.order.name, connection)
-        assignor = ClusterAssignor(self._settings.commands_topic, self.order.name.encode())
-        with self._consumer(assignor) as consumer:
-            answers = CommandAnswers(
-                cluster=executor,
-                command_log=CommandLog(oldest_seconds=OLDEST_SECONDS),
-                results=ResultWriter(self._producer, self._settings.results_topic),
-                commits=GroupCommits(consumer),
-                outcomes=outcomes,
-                notify=self._notify,
-            )
-            reader = CommandConsumer(
-                settings=self._settings,
-                consumer=consumer,
-                assignor=assignor,
-                cluster=executor,
-                answers=answers,
-                starts=PartitionStarts(consumer, start_us=self._options.start_us, oldest_seconds=OLDEST_SECONDS),
-            )
+        commits = GroupCommits(consumer, GroupRequests(consumer))
+        answers = CommandAnswers(
+            cluster=executor,
+            command_log=CommandLog(oldest_seconds=OLDEST_SECONDS),
+            results=ResultWriter(self._producer, self._settings.results_topic),
+            commits=commits,
+            outcomes=outcomes,
+            notify=self._notify,
+        )
+        reader = CommandConsumer(
+            settings=self._settings,
+            consumer=consumer,
+            assignor=assignor,
+            cluster=executor,
+            answers=answers,
+            commits=commits,
+            watch=watch,
+            starts=PartitionStarts(consumer, start_us=self._options.start_us, oldest_seconds=OLDEST_SECONDS),
+        )
+        if events is not None:
+            events.start()
+        self.executor, self.reader, self.events = executor, reader, events
+        self.problem = self.refusal = None
+        try:
+            reader.run(self._stopped.is_set)
+        finally:
+            executor.stop()
+            executor.join(_STOP_SECONDS)
             if events is not None:
-                events.start()
-            self.executor, self.reader, self.events = executor, reader, events
-            self.problem = self.refusal = None
-            try:
-                reader.run(self._stopped.is_set)
-            finally:
-                executor.stop()
-                executor.join(_STOP_SECONDS)
-                if events is not None:
-                    events.stop()
+                events.stop()
 
     def _notify(self, command: EvictionCommand, answer: CommandAnswer | None) -> None:
         """Write a Kubernetes Event, if the options ask for one."""

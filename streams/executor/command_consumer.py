@@ -26,8 +26,11 @@ from evictstream.streams.executor.cluster_assignor import ClusterAssignor
 from evictstream.streams.executor.cluster_executor import ClusterExecutor
 from evictstream.streams.executor.command_answers import CommandAnswers
 from evictstream.streams.executor.commands_partition import CommandsPartition
+from evictstream.streams.executor.group_commits import GroupCommits
+from evictstream.streams.executor.group_watch import GroupWatch
 from evictstream.streams.executor.partition_moves import PartitionMoves
 from evictstream.streams.executor.partition_starts import PartitionStarts
+from evictstream.streams.member_beats import BEAT_SECONDS, NO_BEAT_SECONDS
 from evictstream.streams.settings import Settings
 
 log = structlog.get_logger(__name__)
@@ -53,12 +56,15 @@ SWEEP_SECONDS: Final = 2.0
 DRAIN_SECONDS: Final = 5.0
 """How long a stop waits for evictions that are being carried out."""
 
-_RETRY_SECONDS: Final = 1.0
+_RETRY_SECONDS: Final = 0.5
 """After an error of Kafka that may pass."""
 
-STALL_SECONDS: Final = 12.0
-"""A consumer whose process was frozen for so long may have lost its partition: this is the session less a heartbeat's
-interval. Another executor may have read a `Cancel`, so no eviction begins before the partition was read again."""
+UNSURE_SECONDS: Final = NO_BEAT_SECONDS - BEAT_SECONDS
+"""An executor that stood still for so long may have been removed from its group: its last commit may be a beat's time
+older. No eviction begins before Kafka has taken its next commit."""
+
+STALL_SECONDS: Final = 6.0
+"""After so long it reads its partition again before an eviction begins: a `Cancel` may have come meanwhile."""
 
 
 class CommandConsumer:
@@ -81,6 +87,8 @@ class CommandConsumer:
         assignor: ClusterAssignor,
         cluster: ClusterExecutor,
         answers: CommandAnswers,
+        commits: GroupCommits,
+        watch: GroupWatch,
         starts: PartitionStarts,
     ) -> None:
         self.commands: Counter[Action] = Counter()
@@ -94,6 +102,8 @@ class CommandConsumer:
         self._cluster = cluster
         self._key = cluster.name.encode()
         self._answers = answers
+        self._commits = commits
+        self._watch = watch
         self._moves = PartitionMoves(assignor, cluster.remove_all)
         self._sweep_at = 0.0
 
@@ -135,8 +145,10 @@ class CommandConsumer:
 
     def _turn(self) -> None:
         finish_joining(self._consumer)
-        batches = self._consumer.poll(timeout_ms=IDLE_POLL_MS if self._answers.is_idle() else _POLL_MS)
-        now = self._note_poll()
+        try:
+            batches = self._consumer.poll(timeout_ms=IDLE_POLL_MS if self._answers.is_idle() else _POLL_MS)
+        finally:
+            now = self._note_poll()
         for evictions in self._moves.lost():
             self._answers.abandon(evictions)
             self._answers.drop()
@@ -152,16 +164,20 @@ class CommandConsumer:
         self._answers.send()
         self._queue_pending(now)
         self._answers.commit(now)
+        self._watch.is_acting = self.is_active
 
     def _note_poll(self) -> float:
-        """Let workers begin evictions for a while, after a stall only those that are read again. Returns the time."""
+        """Let workers begin evictions for a while, after a stall only when Kafka has confirmed that they may."""
         now = time.monotonic()
         stalled = now - self.polled_at
-        if stalled > STALL_SECONDS and self.is_active:
-            log.warning("process stalled; reading its partition again", seconds=round(stalled, 1))
-            self._answers.drop()
         self.polled_at = now
-        self._cluster.permit(now + STALL_SECONDS)
+        if stalled > UNSURE_SECONDS and self.is_active:
+            self._commits.doubt(now)
+            if stalled > STALL_SECONDS:
+                log.warning("process stalled; reading its partition again", seconds=round(stalled, 1))
+                self._answers.drop()
+        if not self._commits.is_in_doubt(now):
+            self._cluster.permit(now + UNSURE_SECONDS)
         return now
 
     def _take_over(self, batches: dict[TopicPartition, Any], now: float) -> None:

@@ -54,7 +54,6 @@ class CommandsPartition:
         self._position = start
         self._end = end
         self._assigned_at = now
-        self._committed: tuple[int, str] | None = None
 
     @property
     def position(self) -> int:
@@ -98,14 +97,6 @@ class CommandsPartition:
         self.pending.clear()
         return evictions
 
-    def take_commit(self) -> tuple[int, str] | None:
-        """Return offset and metadata to commit; None if they have not changed since the last call."""
-        commit = (self.answered.first_open, self.answered.metadata())
-        if commit == self._committed:
-            return None
-        self._committed = commit
-        return commit
-
-    def forget_commit(self) -> None:
-        """Have `take_commit` return the commit again: Kafka has refused it."""
-        self._committed = None
+    def to_commit(self) -> tuple[int, str]:
+        """Return offset and metadata to commit."""
+        return self.answered.first_open, self.answered.metadata()

@@ -23,8 +23,8 @@ MOST_LOOKS: Final = 3
 """Each change of the pod between look and write needs another look. No pod should change more often."""
 
 OLDEST_LOOK_SECONDS: Final = 15.0
-"""A write needs another look if the look began longer ago than this: the process was frozen for longer than a session,
-credentials were renewed, or requests take seconds. No precondition of the write covers the node's taints."""
+"""A write needs another look if the look began longer ago than this: the process was frozen, credentials were renewed,
+or requests take seconds. No precondition of the write covers the node's taints."""
 
 _FIRST_PAUSE_SECONDS: Final = 1.0
 _LONGEST_PAUSE_SECONDS: Final = 30.0

@@ -1,65 +1,109 @@
-"""Commits of a consumer group: where reading of the partition continues, and which later commands are answered."""
+"""Commits of a consumer group: where reading continues, which later commands are answered, and who acts."""
 
 from __future__ import annotations
 
 import time
-from typing import Final
+from typing import Any, Final
 
-from kafka import TopicPartition
-from kafka.errors import RebalanceInProgressError
-from kafka.structs import OffsetAndMetadata
+from kafka.errors import (
+    FencedInstanceIdError,
+    IllegalGenerationError,
+    KafkaError,
+    KafkaTimeoutError,
+    OffsetMetadataTooLargeError,
+    RebalanceInProgressError,
+    UnknownMemberIdError,
+)
 
-from evictstream.streams.broker.group_membership import GroupConsumer, finish_joining
+from evictstream.streams.broker.group_membership import GroupConsumer
+from evictstream.streams.broker.group_requests import GroupRequests
 from evictstream.streams.executor.commands_partition import CommandsPartition
+from evictstream.streams.member_beats import BEAT_SECONDS, Beat, with_beat
 
-SECONDS: Final = 1.0
-"""Between two commits."""
-
-_JOIN_POLL_MS: Final = 100
+_RETRY_SECONDS: Final = 0.1
 """Between two tries of the last commit while the group rebalances."""
+
+_ANSWER_SECONDS: Final = 0.01
+"""Between two looks for the answer to the last commit."""
+
+UNHEARD_SECONDS: Final = 3.0
+"""A Kafka that leaves a commit without an answer for so long is gone. It then gives this partition to nobody else."""
 
 
 class GroupCommits:
-    """Commits what has changed since the last commit. Used by one thread."""
+    """Commits twice a second, changed or not: a member that does not is removed. Used by one thread.
 
-    def __init__(self, consumer: GroupConsumer) -> None:
+    A commit that Kafka takes shows that this was a member of the group when it was sent, and nobody else has had the
+    partition before.
+    """
+
+    def __init__(self, consumer: GroupConsumer, requests: GroupRequests) -> None:
         self._consumer = consumer
+        self._requests = requests
         self._due_at = 0.0
+        self._sent: Any = None
+        self._number = 0
+        self._keeps_answers = True
+        self._doubted_at: float | None = None
+        self._is_refused = False  # since then
 
     def send(self, partition: CommandsPartition, now: float) -> None:
-        """Commit once a second, if anything has changed. What Kafka refuses is committed the next time."""
-        if now < self._due_at:
-            return
-        self._due_at = now + SECONDS
-        changed = _changed(partition)
+        """Commit if it is due. What Kafka refuses or does not answer is committed the next time."""
+        if now >= self._due_at and (self._sent is None or self._sent.is_done):
+            self._due_at = now + BEAT_SECONDS
+            self._sent = self._send(partition)
 
-        def answered(_: object, response: object) -> None:
-            if isinstance(response, Exception):
-                partition.forget_commit()
+    def doubt(self, now: float) -> None:
+        """Take in that this process stood still, so that it may have been removed: the next `send` commits."""
+        self._due_at, self._doubted_at, self._is_refused = 0.0, now, False
 
-        if changed:
-            self._consumer.commit_async(changed, callback=answered)
+    def is_in_doubt(self, now: float) -> bool:
+        """Whether Kafka may have given the partition to another member since it was last heard of."""
+        doubted_at = self._doubted_at
+        return doubted_at is not None and (self._is_refused or now - doubted_at <= UNHEARD_SECONDS)
 
     def finish(self, partition: CommandsPartition, timeout_seconds: float) -> None:
-        """Commit, and wait for it; while the group rebalances, until this member has joined again.
+        """Commit, and wait for it. A group takes it while it rebalances, but for the moment in which it assigns.
 
         Raises:
             KafkaError: it was refused, or took longer.
         """
         end_at = time.monotonic() + timeout_seconds
-        changed = _changed(partition)
-        while changed:
-            try:
-                self._consumer.commit(changed, timeout_ms=max(0.0, end_at - time.monotonic()) * 1000)
-            except RebalanceInProgressError:  # a client that only commits would never end its part of it
+        while True:
+            sent = self._send(partition)
+            while sent is not None and not sent.is_done:
                 if time.monotonic() >= end_at:
-                    raise
-                finish_joining(self._consumer)
-                self._consumer.poll(timeout_ms=_JOIN_POLL_MS)  # what it reads is read again by the next owner
-            else:
+                    raise KafkaTimeoutError
+                time.sleep(_ANSWER_SECONDS)
+            if sent is None or sent.succeeded():
                 return
+            if not isinstance(sent.exception, _PASSING) or time.monotonic() >= end_at:
+                raise sent.exception
+            time.sleep(_RETRY_SECONDS)
+
+    def _send(self, partition: CommandsPartition) -> Any:
+        member = self._consumer.group_metadata()
+        if member.generation_id < 0:  # it has been removed; and an empty group would take a commit from anybody
+            self._is_refused = True
+            return None
+        self._number += 1
+        offset, metadata = partition.to_commit()
+        text = with_beat(metadata if self._keeps_answers else "", Beat(member.member_id, self._number))
+        sent_at = time.monotonic()
+        sent = self._requests.start(self._requests.commit, member, partition.place, offset, text)
+        sent.add_callback(self._note_taken, sent_at)
+        sent.add_errback(self._note_refused)
+        return sent
+
+    def _note_taken(self, sent_at: float, _: object) -> None:
+        if self._doubted_at is not None and sent_at >= self._doubted_at:
+            self._doubted_at = None
+
+    def _note_refused(self, error: Exception) -> None:
+        self._is_refused = isinstance(error, (*_PASSING, UnknownMemberIdError, FencedInstanceIdError))
+        if isinstance(error, OffsetMetadataTooLargeError):  # a broker may be set to less than its default
+            self._keeps_answers = False
 
 
-def _changed(partition: CommandsPartition) -> dict[TopicPartition, OffsetAndMetadata]:
-    commit = partition.take_commit()
-    return {} if commit is None else {partition.place: OffsetAndMetadata(*commit, -1)}
+_PASSING: tuple[type[KafkaError], ...] = (RebalanceInProgressError, IllegalGenerationError)
+"""The group has begun its next generation, and this member does not know it yet."""

@@ -11,6 +11,7 @@ from kafka import TopicPartition
 from evictstream.streams.broker.group_membership import GroupConsumer
 from evictstream.streams.executor.answered_offsets import AnsweredOffsets
 from evictstream.streams.executor.commands_partition import CommandsPartition
+from evictstream.streams.member_beats import read_beat
 
 log = structlog.get_logger(__name__)
 
@@ -55,7 +56,7 @@ class PartitionStarts:
             at_time = self._consumer.offsets_for_times({partition: self._start_ms(is_forced)})[partition]
             answered = AnsweredOffsets(end if at_time is None else at_time.offset)
         else:
-            answered = AnsweredOffsets(committed.offset, committed.metadata or "")
+            answered = AnsweredOffsets(committed.offset, read_beat(committed.metadata or "")[0])
         self._consumer.seek(partition, answered.first_open)
         self._consumer.resume(partition)  # it may have been paused before the process stalled
         self._readings += 1

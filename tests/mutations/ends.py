@@ -282,11 +282,38 @@ OF_ENDS = (
             Change(
                 product.COMMAND_CONSUMER,
                 "CommandConsumer._note_poll",
-                "stalled > STALL_SECONDS and self.is_active",
+                "stalled > STALL_SECONDS",
                 "False",
             ),
         ),
         (f"{EXECUTION}::test_a_reader_that_stood_still_reads_anew_first",),
+    ),
+    Mutation(
+        "act after a stall although Kafka has refused the commit",
+        (Change(product.GROUP_COMMITS, "GroupCommits.is_in_doubt", "self._is_refused", "False"),),
+        ("tests/streams/executor/test_group_commits.py::test_a_refusal_keeps_the_doubt_and_silence_does_not",),
+    ),
+    Mutation(
+        "watch no member that acts",
+        (Change(product.GROUP_WATCH, "GroupWatch._look", "asked_at >= self._judges_from", "False"),),
+        ("tests/streams/executor/test_successors.py::test_a_restart_waits_for_no_session",),
+    ),
+    Mutation(
+        "take a member for dead that cannot commit",
+        (Change(product.GROUP_WATCH, "GroupWatch._dead", "group.state != _TAKES_NO_COMMITS", "True"),),
+        ("tests/streams/executor/test_group_watch.py::test_a_silent_member_of_the_group_is_dead",),
+    ),
+    Mutation(
+        "count time in which nothing could be heard",
+        (
+            Change(
+                product.MEMBER_BEATS,
+                "SilenceWatch.look",
+                "answered_at - self._answered_at > BEAT_GAP_SECONDS",
+                "False",
+            ),
+        ),
+        ("tests/streams/test_member_beats.py::test_a_watcher_that_was_away_finds_nobody_silent",),
     ),
     Mutation(
         "leave a partition paused that is read anew",

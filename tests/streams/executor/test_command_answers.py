@@ -48,7 +48,7 @@ class Answering:
             cluster=self.cluster,
             command_log=CommandLog(oldest_seconds=AN_HOUR),
             results=ResultWriter(self.producer, "results"),
-            commits=GroupCommits(consumer),
+            commits=GroupCommits(consumer, consumer),
             outcomes=self.outcomes,
             notify=lambda *_: None,
         )
@@ -85,11 +85,11 @@ def test_a_command_counts_as_done_when_kafka_has_its_result() -> None:
     answering = Answering()
     answering.take(samples.command())  # so old that it is obsolete
     assert answering.results() == [("a", "Obsolete")]
-    assert answering.partition.take_commit() == (0, "")
+    assert answering.partition.to_commit() == (0, "")
     assert not answering.answers.is_idle()
     answering.producer.sent[0].succeed(None)
     answering.answers.send()
-    assert answering.partition.take_commit() == (1, "")
+    assert answering.partition.to_commit() == (1, "")
     assert answering.answers.is_idle()
 
 
@@ -103,7 +103,7 @@ def test_what_was_read_before_a_loss_counts_no_more() -> None:
     later.note_read(0)
     answering.producer.sent[0].succeed(None)
     answering.answers.send()
-    assert later.take_commit() == (0, "")
+    assert later.to_commit() == (0, "")
 
 
 def test_what_waits_is_dropped_and_done_when_read_again() -> None:

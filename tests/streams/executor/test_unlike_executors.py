@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import contextlib
-import threading
 import time
 import urllib.request
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 import pytest
 from kafka.coordinator.assignors.cooperative_sticky import CooperativeStickyAssignor
 from prometheus_client.parser import text_string_to_metric_families
 
-from evictstream.kit.conformance.fake_api import FakeApi
 from evictstream.kit.conformance.fake_faults import Fault
 from evictstream.streams.broker.consumers import open_as
 from evictstream.streams.broker.group_membership import GroupConsumer, subscribe
@@ -28,6 +26,7 @@ from tests.harness.executing import CommandWriter, RunningExecutor, executing
 from tests.harness.free_port import free_port, ready
 from tests.harness.reading import Seen, TopicReader
 from tests.streams.executor.conftest import PODS, cluster, command_now
+from tests.streams.executor.pod_stream import PodStream
 from tests.streams.executor.serving import results_in
 
 pytestmark = pytest.mark.kafka
@@ -35,7 +34,6 @@ pytestmark = pytest.mark.kafka
 LONGEST_WAIT_SECONDS = 2.0
 """A second, and another one for a machine with other tests; what it holds off took 13 s."""
 
-BETWEEN_SECONDS = 0.1
 JOINED_SECONDS = 4.0
 REPLACED_SECONDS = 30.0
 
@@ -106,45 +104,12 @@ def test_an_observer_takes_nothing_from_one_that_acts(
     assert not any(kind == "Pod" for kind, _ in api.objects)
 
 
-class Stream:
-    """Pods that become due one after another, until `stop`. Use as a context manager."""
-
-    def __init__(self, api: FakeApi, writer: CommandWriter) -> None:
-        self.written: dict[str, float] = {}
-        self._api = api
-        self._writer = writer
-        self._is_over = threading.Event()
-        self._thread = threading.Thread(target=self._write, daemon=True)
-
-    def _write(self) -> None:
-        while not self._is_over.wait(BETWEEN_SECONDS):
-            name, node = f"q-{len(self.written)}", f"m-{len(self.written) % PODS}"
-            self._api.put("Pod", name, uid=f"uid-{name}", spec={"nodeName": node})
-            self.written[name] = time.time()
-            self._writer.write(command_now(name, node=node, node_uid=f"uid-{node}"))
-
-    def __enter__(self) -> Self:
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.stop()
-
-    def stop(self) -> None:
-        self._is_over.set()
-        self._thread.join()
-
-
-def deletes(api: FakeApi) -> list[tuple[str, float]]:
-    return [(one.name, one.at) for one in list(api.writes) if one.what == "delete pods"]
-
-
 def test_nothing_waits_for_a_member_that_joins_or_leaves(
     declared: Settings, writer: CommandWriter, results: TopicReader, tmp_path: Path
 ) -> None:
     with cluster("c1", tmp_path) as (api, access), contextlib.ExitStack() as first:
         first.enter_context(run(declared, order("c1", access)))
-        with Stream(api, writer) as stream:
+        with PodStream(api, writer, PODS) as stream:
             results.wait_for(bool, "the first result")
             begun = len(stream.written)
             with run(declared, order("c1", access)):
@@ -153,7 +118,7 @@ def test_nothing_waits_for_a_member_that_joins_or_leaves(
                 time.sleep(JOINED_SECONDS)
                 stream.stop()
                 results.wait_for(lambda seen: len(seen) >= len(stream.written), "each result")
-    done = deletes(api)
+    done = stream.deletes()
     waits = {name: at - stream.written[name] for name, at in done if name in list(stream.written)[begun:]}
     assert len(done) == len(stream.written)
     assert max(waits.values()) < LONGEST_WAIT_SECONDS, sorted(waits.items(), key=lambda each: -each[1])[:5]
@@ -165,7 +130,7 @@ def test_a_member_that_joins_takes_nothing_from_the_active_one(
     port = free_port()
     with cluster("c1", tmp_path) as (api, access), run(declared, order("c1", access)):
         api.trouble["delete pods"] = [Fault(delay_seconds=0.3)] * 1_000
-        with Stream(api, writer) as stream:
+        with PodStream(api, writer, PODS) as stream:
             results.wait_for(bool, "the first result")
             with run(declared.model_copy(update={"health_port": port}), order("c1", access)):
                 time.sleep(JOINED_SECONDS)  # in which it joins
@@ -173,7 +138,7 @@ def test_a_member_that_joins_takes_nothing_from_the_active_one(
                 stream.stop()
                 seen = results.wait_for(lambda seen: len(seen) >= len(stream.written), "each result")
     assert {outcome for each in outcomes(seen, "c1").values() for outcome in each} == {"Succeeded"}
-    assert sorted(name for name, _ in deletes(api)) == sorted(stream.written)
+    assert sorted(name for name, _ in stream.deletes()) == sorted(stream.written)
 
 
 def test_of_two_executors_with_one_instance_the_first_ends(
