@@ -24,7 +24,12 @@ from faust.types import TP, ConsumerMessage
 from evictstream.streams.engine.core.ports import KafkaClientError
 from evictstream.streams.engine.faust.host import host_of
 from evictstream.streams.engine.kafka.group_member import POSITION_ERRORS, UNREADABLE_ERRORS, GroupMember
-from evictstream.streams.errors import InputTruncatedError, InputUnreadableError, InstanceReplacedError
+from evictstream.streams.errors import (
+    EvictstreamError,
+    InputTruncatedError,
+    InputUnreadableError,
+    InstanceReplacedError,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -59,11 +64,16 @@ class EngineConsumerThread(driver.AIOKafkaConsumerThread):
         self._assignor = self.app.assignor
         member = host_of(self.app).clients.group_member(self._assignor)
         member.on_replaced = self._replaced
+        member.on_failed = self._failed
         return member
 
     def _replaced(self) -> None:
         """End the worker: another one has joined under its instance id, and has its partitions."""
-        error = InstanceReplacedError(given=f"EVICTSTREAM_GROUP_INSTANCE_ID={host_of(self.app).config.instance_id}")
+        self._failed(
+            InstanceReplacedError(given=f"EVICTSTREAM_GROUP_INSTANCE_ID={host_of(self.app).config.instance_id}")
+        )
+
+    def _failed(self, error: EvictstreamError) -> None:
         asyncio.run_coroutine_threadsafe(self.app.crash(error), self.parent_loop)
 
     @property

@@ -20,7 +20,7 @@ from evictstream.streams.engine.core.batches import Batch, Record
 from evictstream.streams.engine.kafka.consumer import StoppableConsumer
 from evictstream.streams.engine.kafka.errors import translated_errors
 from evictstream.streams.engine.kafka.group_beats import GroupBeats
-from evictstream.streams.errors import InputTruncatedError, PartitionLostError
+from evictstream.streams.errors import InputTruncatedError, InternalFailureError, PartitionLostError
 
 if TYPE_CHECKING:
     from evictstream.streams.engine.core.config import EngineConfig
@@ -61,6 +61,7 @@ class GroupMember(StoppableConsumer):
     Attributes:
         confirmed_at: send time, monotonic seconds, of the newest heartbeat that the group confirmed.
         on_replaced: called in the consumer's thread when another member has this one's instance id, perhaps often.
+        on_failed: called in that thread when the member cannot go on.
     """
 
     confirmed_at = float("-inf")
@@ -74,6 +75,7 @@ class GroupMember(StoppableConsumer):
         self._permit = permit
         self._beat_places = beat_places
         self.on_replaced: Callable[[], None] = lambda: None
+        self.on_failed: Callable[[InternalFailureError], None] = lambda _: None
         self._member_id = ""  # that the group knew last; kept for a static member only
         self._epochs: dict[Place, int] = {}
         self._seen: dict[Place, int] = {}
@@ -89,6 +91,7 @@ class GroupMember(StoppableConsumer):
         coordinator = self._coordinator
         beats = self._beats = GroupBeats(self._client, coordinator, self._beat_places)
         self._beating = asyncio.create_task(beats.run(), name="beats")
+        self._beating.add_done_callback(self._beats_ended)
         send = coordinator._send_req  # noqa: SLF001 - there is no public way
 
         async def send_permitted(request: object) -> object:
@@ -217,10 +220,17 @@ class GroupMember(StoppableConsumer):
         self._coordinator.check_errors()
         return self.confirmed_at
 
+    def _beats_ended(self, beating: asyncio.Task[None]) -> None:
+        """Fail, unless `stop` has ended them: the others would remove this member each time that it gets partitions."""
+        if beating is self._beating:
+            cause = None if beating.cancelled() else beating.exception()
+            self.on_failed(InternalFailureError(f"the member of the group beats no more: {cause!r}"))
+
     async def stop(self) -> None:
         """Leave the group, as a static member too, and disconnect."""
-        if self._beating is not None:
-            self._beating.cancel()
+        beating, self._beating = self._beating, None
+        if beating is not None:
+            beating.cancel()
             if self._group_instance_id is not None:
                 await self._leave()
         await super().stop()

@@ -15,7 +15,7 @@ from evictstream.streams.broker.embedded import EmbeddedBroker
 from evictstream.streams.engine.core.config import EngineConfig
 from evictstream.streams.engine.faust.recovery import EngineTableManager
 from evictstream.streams.engine.kafka.group_beats import COME_BACK_SECONDS
-from evictstream.streams.errors import PartitionLostError
+from evictstream.streams.errors import InternalFailureError, PartitionLostError
 from evictstream.streams.member_beats import NO_BEAT_SECONDS
 from evictstream.streams.settings import Settings
 from evictstream.streams.worker.service_config import engine_config
@@ -66,6 +66,22 @@ def test_a_worker_without_partitions_crashes_when_its_member_fails(
             group_member(reserve)._coordinator._do_heartbeat = odd
             await until(lambda: reserve.crash_reason is not None, "crashed")
             assert isinstance(reserve.crash_reason, UnknownError)
+
+    run(test)
+
+
+def test_a_worker_without_beats_crashes(quick: Callable[[int], EngineConfig]) -> None:
+    """Its peers would remove it each time that it gets partitions."""
+
+    async def test() -> None:
+        async with owner_and_reserve(quick(1)) as (_, reserve):
+
+            async def odd() -> None:
+                raise ArithmeticError
+
+            group_member(reserve)._beats.turn = odd
+            await until(lambda: reserve.crash_reason is not None, "crashed")
+            assert isinstance(reserve.crash_reason, InternalFailureError)
 
     run(test)
 
