@@ -9,7 +9,7 @@ from collections.abc import Callable
 import pytest
 
 from evictstream.streams.engine.core.histogram import Histogram
-from evictstream.streams.engine.core.waits import Wait, WaitKind, WorkerWaits, set_within
+from evictstream.streams.engine.core.waits import PAUSE_PROBE_SECONDS, Wait, WaitKind, WorkerWaits, set_within
 
 
 class FakeWriter:
@@ -176,3 +176,23 @@ def test_a_cancellation_is_never_taken_away(turns: int) -> None:
         assert ended
 
     asyncio.run(test())
+
+
+def test_a_loop_that_stood_still_has_a_pause(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The clock jumps by half a second while the loop does not run."""
+
+    async def stand_still() -> Histogram:
+        loop, waits, now = asyncio.get_running_loop(), WorkerWaits(), 1_000.0
+        monkeypatch.setattr(loop, "time", lambda: now)
+        measuring = asyncio.create_task(waits.measure_pauses())
+        for _ in range(3):
+            await asyncio.sleep(0)
+        now += 0.5
+        for _ in range(3):
+            await asyncio.sleep(0)
+        measuring.cancel()
+        return waits.pauses
+
+    pauses = asyncio.run(stand_still())
+    assert sum(pauses.counts) == 2
+    assert pauses.total == pytest.approx(0.5 - PAUSE_PROBE_SECONDS)
