@@ -37,14 +37,31 @@ FEWEST_WAITING: Final = 3
 """A process begins a test when it knows the next one; with one more it never waits for an answer from here."""
 
 
+WAITING_END: Final = 0.85
+"""At this part of all tests the last one on Kafka begins: no process is left with one while the others have nothing."""
+
+
 def in_order(items: list[pytest.Item]) -> None:
-    """Put the long tests first, so that no process is left with one at the end while the others have nothing to do."""
-    items.sort(
-        key=lambda item: (
-            file_of(item.nodeid) if file_of(item.nodeid) in IN_ONE_PROCESS else "~",  # behind all files
-            *(item.get_closest_marker(name) is None for name in ("slow", "kafka")),
-        )
-    )
+    """Put tests that wait for Kafka evenly among those that compute, so that all cores have work all the time.
+
+    Among each kind the long ones come first. What stays in one process begins before all others.
+    """
+    items.sort(key=lambda item: not _is_slow(item))
+    shared = [item for item in items if file_of(item.nodeid) in IN_ONE_PROCESS]
+    others = [item for item in items if file_of(item.nodeid) not in IN_ONE_PROCESS]
+    waiting = [[item] for item in others if item.get_closest_marker("kafka")]
+    computing = [item for item in others if not item.get_closest_marker("kafka")]
+    pieces = itertools.groupby(computing, lambda item: item.nodeid if _is_slow(item) else file_of(item.nodeid))
+    files = [list(piece) for _, piece in pieces]
+    placed = [(WAITING_END * number / len(waiting), piece) for number, piece in enumerate(waiting)]
+    placed += [(number / len(files), piece) for number, piece in enumerate(files)]
+    placed.sort(key=lambda place: place[0])
+    items[:] = sorted(shared, key=lambda item: file_of(item.nodeid))
+    items += (item for _, piece in placed for item in piece)
+
+
+def _is_slow(item: pytest.Item) -> bool:
+    return item.get_closest_marker("slow") is not None
 
 
 def file_of(nodeid: str) -> str:

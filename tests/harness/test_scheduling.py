@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
-from tests.harness.scheduling import FEWEST_WAITING, IN_ONE_PROCESS, SHORT_SECONDS, Scheduling
+from tests.harness.scheduling import FEWEST_WAITING, IN_ONE_PROCESS, SHORT_SECONDS, Scheduling, in_order
 
 WHOLE = min(IN_ONE_PROCESS)
 SEVERAL = [f"tests/test_{file}.py::test_{number}" for file in "abc" for number in range(8)]
@@ -75,3 +77,29 @@ def test_each_test_is_run_once_and_all_processes_end(count: int) -> None:
         scheduling.mark_test_complete(process, waiting[0], 0.01 if turn % 3 else 1.0)
     assert sorted(done) == list(range(count))
     assert all(process.shutting_down for process in processes) or not count
+
+
+class Item:
+    def __init__(self, nodeid: str, *marks: str) -> None:
+        self.nodeid = nodeid
+        self._marks = marks
+
+    def get_closest_marker(self, name: str) -> str | None:
+        return name if name in self._marks else None
+
+
+def test_tests_that_wait_lie_among_those_that_compute() -> None:
+    items: list[Any] = [
+        *(Item(test) for test in SEVERAL),
+        *(Item(f"tests/test_k.py::test_{number}", "kafka") for number in range(3)),
+        Item("tests/test_k.py::test_long", "kafka", "slow"),
+        Item("tests/test_z.py::test_long", "slow"),
+        *(Item(f"{WHOLE}::test_{number}", *marks) for number, marks in enumerate([(), ("slow",)])),
+    ]
+    in_order(items)
+    files = [
+        (file, len(list(found))) for file, found in itertools.groupby(one.nodeid.partition("::")[0] for one in items)
+    ]
+    k, (a, b, c) = ("tests/test_k.py", 1), [(f"tests/test_{file}.py", 8) for file in "abc"]
+    assert files == [(WHOLE, 2), k, ("tests/test_z.py", 1), k, a, k, b, k, c]
+    assert items[2].nodeid.endswith("test_long")
