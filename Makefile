@@ -8,7 +8,7 @@ BIN := $(VENV)/bin
 # Arguments for one run: `make test ARGS="-k timers"`.
 ARGS ?=
 
-# Most tests on Kafka wait rather than compute: with four processes two cores are busy for 70 % of the time. Each takes 150 MB.
+# More than cores, since tests on Kafka wait rather than compute. Each process takes 150 MB.
 TEST_PROCESSES ?= 5
 
 # Hundreds of processes are started for the tests: each would compile the project for itself where this is set.

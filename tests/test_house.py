@@ -8,6 +8,8 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parent.parent
 MOST_POSITIONAL = 4
 ANY_NUMBER = {"Array", "CompactArray", "EpochLast", "Schema"}  # of fields of a request, each with its name
@@ -43,6 +45,7 @@ def test_a_public_name_is_defined_once() -> None:
     assert {name: found for name, found in places.items() if len(found) > 1} == {}
 
 
+@pytest.mark.slow
 def test_no_constructor_call_has_more_than_four_positional_arguments() -> None:
     found = []
     for file, text in texts():

@@ -84,6 +84,7 @@ def test_firing_resumes_without_input_after_the_clock_is_corrected() -> None:
     assert evictions > 0
 
 
+@pytest.mark.slow
 def test_many_simultaneous_timers_neither_spin_nor_wait() -> None:
     """A full outbox let the timer service spin; it has to go on as soon as there is room, and only then."""
     node = Node("c0", "n0", "node", [{"key": "k", "effect": "NoExecute"}])

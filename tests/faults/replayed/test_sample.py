@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 
+import pytest
+
 from tests.faults.replayed.life import draw_life
 from tests.faults.replayed.many import replay_many
 
@@ -11,6 +13,7 @@ SEEDS = range(16, 36)
 """Some in which each fault shows that `tests/mutations/windows.py` plants."""
 
 
+@pytest.mark.slow
 def test_random_lives_are_replayed_as_the_oracle_says() -> None:
     """Repeat one with `make faults ARGS='--replayed 1 --seed N'`."""
     outcomes = list(replay_many(SEEDS, processes=1))

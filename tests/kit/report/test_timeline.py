@@ -118,6 +118,7 @@ def test_a_page_in_no_folder_is_refused_before_the_replay(tmp_path: Path) -> Non
         ReportFile(tmp_path / "gone" / "x.html")
 
 
+@pytest.mark.slow  # imports what draws
 def test_an_incident_without_taints_is_drawn_too(tmp_path: Path) -> None:
     calm = list(outage(nodes=2, pods=1))[:4]
     write_report(calm, tmp_path / "calm.html")
