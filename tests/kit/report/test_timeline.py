@@ -125,6 +125,7 @@ def test_an_incident_without_taints_is_drawn_too(tmp_path: Path) -> None:
     assert (tmp_path / "calm.html").stat().st_size
 
 
+@pytest.mark.slow
 def test_the_other_run_reads_the_differences_twice() -> None:
     from evictstream.kit.report.page import _left_there_us  # noqa: PLC0415 - Bokeh takes a second in each process
 
