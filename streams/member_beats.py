@@ -32,7 +32,10 @@ LONGEST_MEMBER_ID: Final = 300
 """Characters of a member's id in a beat: the longest instance id (249) and a UUID. A longer id is left out, and its
 session ends as if nobody watched."""
 
-BEAT_CHARS: Final = LONGEST_MEMBER_ID + 20
+LONGEST_CLOCK: Final = 50
+"""Characters of a clock's name: a UUID and a number."""
+
+BEAT_CHARS: Final = LONGEST_MEMBER_ID + LONGEST_CLOCK + 26
 """The longest that `with_beat` adds to a text. A broker takes 4,096 for all (`offset.metadata.max.bytes`)."""
 
 _MARK: Final = "|b1:"
@@ -44,34 +47,43 @@ class Beat(NamedTuple):
     Attributes:
         member: its id in the group, which no other member has, not even the same process after it has joined anew.
         number: another one in each commit of the member, and rising.
+        clock: names the clock if the number is when the commit was sent, in milliseconds; empty if it is a count.
+            Another process may have the same clock, as those of one machine do.
     """
 
     member: str
     number: int
+    clock: str = ""
 
 
 def with_beat(metadata: str, beat: Beat) -> str:
     """Return the text of a commit: `metadata`, which must not contain `|`, and the beat."""
-    return f"{metadata}{_MARK}{beat.number}:{beat.member}" if len(beat.member) <= LONGEST_MEMBER_ID else metadata
+    if len(beat.member) > LONGEST_MEMBER_ID or len(beat.clock) > LONGEST_CLOCK:
+        return metadata
+    return f"{metadata}{_MARK}{beat.number}{'@' if beat.clock else ''}{beat.clock}:{beat.member}"
 
 
 def read_beat(text: str) -> tuple[str, Beat | None]:
     """Return what `with_beat` was given. Without a beat, as in the commit of another program, it is None."""
     metadata, _, beat = text.partition(_MARK)
-    number, _, member = beat.partition(":")
+    sent, _, member = beat.partition(":")
+    number, _, clock = sent.partition("@")
     if not member or not number.isascii() or not number.isdecimal() or len(number) > len(str(1 << 64)):
         return metadata, None
-    return metadata, Beat(member, int(number))
+    return metadata, Beat(member, int(number), clock)
 
 
 class SilenceWatch:
     """Says which members of a group are silent, from all that a watcher has read.
 
     Only time counts in which the watcher's own looks were made and answered: a watcher that was frozen, or whose broker
-    is gone, finds nobody silent.
+    is gone, finds nobody silent. A watcher that starts also knows since when members on its own machine are silent: a
+    process that was killed and is back need not wait for what it was before.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, clock: str = "") -> None:
+        """Take the name of the caller's clock; empty if it has none."""
+        self._clock = clock
         self._answered_at = -math.inf
         self._since: dict[str, tuple[int, float]] = {}  # by member: its number, and when that was first read
 
@@ -84,15 +96,18 @@ class SilenceWatch:
             asked_at: when the watcher asked, monotonic seconds.
             answered_at: when it had the answer.
         """
+        clock = self._clock if self._answered_at == -math.inf else ""
         if answered_at - self._answered_at > BEAT_GAP_SECONDS:
             self.restart()
         self._answered_at = answered_at
-        newest: dict[str, int] = {}
-        for member, number in beats:
-            newest[member] = max(number, newest.get(member, 0))
+        newest: dict[str, Beat] = {}
+        for beat in beats:
+            newest[beat.member] = max(beat, newest.get(beat.member, beat))
         self._since = {
-            member: known if (known := self._since.get(member)) and known[0] == number else (number, answered_at)
-            for member, number in newest.items()
+            member: known
+            if (known := self._since.get(member)) and known[0] == beat.number
+            else (beat.number, _heard_at(beat, clock, answered_at))
+            for member, beat in newest.items()
         }
         # A beat may have come right after the answer was given: only the time between an answer and a later question
         # is sure to be without one.
@@ -101,3 +116,8 @@ class SilenceWatch:
     def restart(self) -> None:
         """Give all members their time again: they were removed, or the group could not take their commits."""
         self._since.clear()
+
+
+def _heard_at(beat: Beat, clock: str, answered_at: float) -> float:
+    """Return when a beat is taken to be heard: when it was read; by its own clock, a beat's time after it was sent."""
+    return min(beat.number / 1_000 + BEAT_SECONDS, answered_at) if clock and beat.clock == clock else answered_at

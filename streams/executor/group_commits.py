@@ -18,6 +18,7 @@ from kafka.errors import (
 from evictstream.streams.broker.group_membership import GroupConsumer
 from evictstream.streams.broker.group_requests import GroupRequests
 from evictstream.streams.executor.commands_partition import CommandsPartition
+from evictstream.streams.executor.machine_clock import clock_name
 from evictstream.streams.member_beats import BEAT_SECONDS, Beat, with_beat
 
 _RETRY_SECONDS: Final = 0.1
@@ -86,10 +87,10 @@ class GroupCommits:
         if member.generation_id < 0:  # it has been removed; and an empty group would take a commit from anybody
             self._is_refused = True
             return None
-        self._number += 1
-        offset, metadata = partition.to_commit()
-        text = with_beat(metadata if self._keeps_answers else "", Beat(member.member_id, self._number))
         sent_at = time.monotonic()
+        self._number = max(self._number + 1, int(sent_at * 1_000))
+        offset, metadata = partition.to_commit()
+        text = with_beat(metadata if self._keeps_answers else "", Beat(member.member_id, self._number, clock_name()))
         sent = self._requests.start(self._requests.commit, member, partition.place, offset, text)
         sent.add_callback(self._note_taken, sent_at)
         sent.add_errback(self._note_refused)

@@ -14,6 +14,7 @@ from kafka.errors import KafkaError
 
 from evictstream.streams.broker.group_membership import GroupConsumer, join_again
 from evictstream.streams.broker.group_requests import GroupMembers, GroupRequests
+from evictstream.streams.executor.machine_clock import clock_name
 from evictstream.streams.member_beats import BEAT_LOOK_SECONDS, NO_BEAT_SECONDS, SilenceWatch, read_beat
 
 log = structlog.get_logger(__name__)
@@ -40,7 +41,7 @@ class GroupWatch:
         self.is_acting = False
         self._consumer = consumer
         self._requests = requests
-        self._silence = SilenceWatch()
+        self._silence = SilenceWatch(clock_name())
         self._has_looked = False
         self._judges_from = 0.0
         self._idle: tuple[str, str, frozenset[str]] | None = None  # a group in which nobody acts, at the last look

@@ -304,6 +304,11 @@ OF_ENDS = (
         ("tests/streams/executor/test_group_watch.py::test_a_silent_member_of_the_group_is_dead",),
     ),
     Mutation(
+        "begin anew to wait for a member that died on this machine",
+        (Change(product.MEMBER_BEATS, "_heard_at", "clock and beat.clock == clock", "False"),),
+        ("tests/streams/test_member_beats.py::test_one_that_starts_knows_who_died_on_its_machine",),
+    ),
+    Mutation(
         "count time in which nothing could be heard",
         (
             Change(

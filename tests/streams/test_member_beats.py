@@ -14,6 +14,7 @@ from evictstream.streams.member_beats import (
     BEAT_GAP_SECONDS,
     BEAT_LOOK_SECONDS,
     BEAT_SECONDS,
+    LONGEST_CLOCK,
     LONGEST_MEMBER_ID,
     NO_BEAT_SECONDS,
     Beat,
@@ -31,6 +32,13 @@ def test_a_beat_is_read_as_it_was_written(metadata: str, member: str) -> None:
     text = with_beat(metadata, Beat(member, (1 << 63) - 1))
     assert read_beat(text) == (metadata, Beat(member, (1 << 63) - 1))
     assert len(text) <= len(metadata) + BEAT_CHARS + len("|b1::")
+
+
+def test_a_beat_may_name_its_clock() -> None:
+    beat = Beat("a", 5, "clock")
+    assert read_beat(with_beat("v1:AAAA", beat)) == ("v1:AAAA", beat)
+    assert len(with_beat("", Beat("x" * LONGEST_MEMBER_ID, 1 << 63, "c" * LONGEST_CLOCK))) <= BEAT_CHARS
+    assert with_beat("", Beat("a", 5, "c" * (LONGEST_CLOCK + 1))) == ""
 
 
 def test_a_member_with_an_endless_id_has_no_beat() -> None:
@@ -92,6 +100,30 @@ def test_a_late_answer_says_nothing_about_the_wait_for_it() -> None:
     looks(watch, 0.0, 1.0, Beat("a", 1))
     assert not watch.look([Beat("a", 1)], asked_at=1.25, answered_at=6.0)
     assert not looks(watch, 6.25, 7.25, Beat("a", 1))
+
+
+def sent(at: float, clock: str = "here") -> Beat:
+    return Beat("a", int(at * 1_000), clock)
+
+
+@pytest.mark.parametrize(
+    ("beat", "is_silent"),
+    [
+        pytest.param(sent(10.0 - BEAT_SECONDS - NO_BEAT_SECONDS), True, id="dead for long"),
+        pytest.param(sent(10.1 - BEAT_SECONDS - NO_BEAT_SECONDS), False, id="perhaps only late"),
+        pytest.param(sent(0.0, "there"), False, id="another machine"),
+        pytest.param(sent(0.0, ""), False, id="a count"),
+        pytest.param(sent(90.0), False, id="a clock that is ahead"),
+    ],
+)
+def test_one_that_starts_knows_who_died_on_its_machine(beat: Beat, *, is_silent: bool) -> None:
+    assert bool(SilenceWatch("here").look([beat], asked_at=10.0, answered_at=10.0)) is is_silent
+
+
+def test_a_watcher_that_was_away_trusts_no_clock() -> None:
+    watch = SilenceWatch("here")
+    looks(watch, 0.0, 1.0, sent(1.0))
+    assert not watch.look([sent(1.0)], asked_at=21.0, answered_at=21.0)
 
 
 def test_after_a_restart_all_have_their_time_again() -> None:

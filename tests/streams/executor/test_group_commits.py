@@ -20,7 +20,8 @@ from kafka.future import Future
 from evictstream.streams.executor.answered_offsets import AnsweredOffsets
 from evictstream.streams.executor.commands_partition import CommandsPartition
 from evictstream.streams.executor.group_commits import UNHEARD_SECONDS, GroupCommits
-from evictstream.streams.member_beats import BEAT_SECONDS, Beat, read_beat
+from evictstream.streams.executor.machine_clock import clock_name
+from evictstream.streams.member_beats import BEAT_SECONDS, read_beat
 
 PLACE = TopicPartition("commands", 0)
 
@@ -75,7 +76,9 @@ def test_each_commit_names_its_member_and_counts(
         commits.send(partition, turn * BEAT_SECONDS)
         commits.send(partition, turn * BEAT_SECONDS + 0.1)
         coordinator.answers[-1].success(None)
-    assert [read_beat(text)[1] for text in coordinator.texts] == [Beat("me", number) for number in (1, 2, 3)]
+    beats = [beat for text in coordinator.texts if (beat := read_beat(text)[1]) is not None]
+    assert {(beat.member, beat.clock) for beat in beats} == {("me", clock_name())}
+    assert beats[0].number < beats[1].number < beats[2].number <= time.monotonic() * 1_000 + len(beats)
     assert 7 in AnsweredOffsets(5, read_beat(coordinator.texts[-1])[0])
 
 
@@ -138,4 +141,6 @@ def test_a_broker_that_takes_short_texts_gets_the_beat(
     commits.send(partition, 0.0)
     coordinator.answers[0].failure(OffsetMetadataTooLargeError())
     commits.send(partition, 1.0)
-    assert read_beat(coordinator.texts[1]) == ("", Beat("me", 2))
+    metadata, beat = read_beat(coordinator.texts[1])
+    assert metadata == ""
+    assert beat is not None
