@@ -45,7 +45,7 @@ PRESENT: Mapping[ArenaKind, tuple[FaultKind, ...]] = {
 LARGE = dataclasses.replace(NUMBERS, max_object_bytes=1_572_864)
 
 QUICK: Mapping[str, object] = {
-    # Short sessions, so that a takeover takes seconds; the proportions are the default ones.
+    # Short sessions, for what waits for the end of one.
     "session_timeout_seconds": 4.0,
     "heartbeat_interval_seconds": 0.7,
     "lease_margin_seconds": 1.2,
