@@ -14,6 +14,7 @@ import uuid
 from collections.abc import Callable, Generator, Iterator
 from typing import Any
 
+os.environ["HYPOTHESIS_NO_PLUGINS"] = "1"  # that of Trio, which comes with Selenium, takes 0.3 s in each process
 import hypothesis
 import pytest
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator
 
 import typer
@@ -11,11 +12,13 @@ from typer.core import TyperGroup
 from evictstream.streams.cli.main import COMMANDS, _load, app
 
 
-def commands() -> Iterator[tuple[tuple[str, ...], Command]]:
-    """Yield each command that does something, with the words that call it; the program itself has none."""
-    yield (), typer.main.get_command(app)
-    for name in COMMANDS:
-        yield from _below((name,), _load(name))
+@functools.cache
+def commands() -> tuple[tuple[tuple[str, ...], Command], ...]:
+    """List each command that does something, with the words that call it; the program itself has none."""
+    return (
+        ((), typer.main.get_command(app)),
+        *(found for name in COMMANDS for found in _below((name,), _load(name))),
+    )
 
 
 def _below(words: tuple[str, ...], command: Command) -> Iterator[tuple[tuple[str, ...], Command]]:
