@@ -16,6 +16,7 @@ Ctrl-C, 143 by SIGTERM before the work was done.
 
 from __future__ import annotations
 
+import functools
 import importlib
 import importlib.metadata
 import keyword
@@ -72,6 +73,7 @@ class LazyGroup(TyperGroup):
         return name, None if stub is None or name is None else _load(name), rest
 
 
+@functools.cache  # for programs that run several command lines, such as tests
 def _load(name: str) -> Command:
     # The module of a command named like a Python keyword ends with an underscore.
     suffix = "_" if keyword.iskeyword(name) else ""
