@@ -149,7 +149,9 @@ class ClusterExecutor:
             return max((now - eviction.queued_at for eviction in self._queue), default=0.0)
 
     def _call_worker(self) -> None:
-        """Wake an idle thread, or start another one."""
+        """Wake an idle thread, or start another one, unless as many run as may: each takes the next one by itself."""
+        if self._queue.running >= self.at_once:
+            return
         if self._idle or len(self._threads) >= self.at_once or self._is_stopped:
             self._changed.notify()
             return
@@ -231,7 +233,6 @@ class ClusterExecutor:
             self._queue.finish(eviction)
             self.outcomes[done.outcome] += 1
             self.seconds.observe(now - eviction.queued_at)
-            self._changed.notify()
 
     def _close(self, put_off: PutOff, now: float) -> None:
         self._closed_until = max(self._closed_until, now + put_off.cluster_seconds)
