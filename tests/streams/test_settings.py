@@ -182,7 +182,7 @@ class TestBadValues:
             {"security_protocol": "SSL", "ssl_keyfile": "k"}, "need ssl_certfile", id="key-without-certificate"
         ),
         pytest.param({"heartbeat_interval_seconds": "6"}, "at most half of session_timeout", id="heartbeat-too-rare"),
-        pytest.param({"lease_margin_seconds": "7"}, "lease_margin_seconds plus", id="lease-never-valid"),
+        pytest.param({"lease_margin_seconds": "10"}, "lease_margin_seconds plus", id="lease-never-valid"),
         pytest.param({"commit_linger_seconds": "60"}, "less than transaction_timeout", id="linger-beyond-transaction"),
         pytest.param({"retry_base_seconds": "301"}, "not be more than retry_ceiling", id="retry-base-over-ceiling"),
         pytest.param({"min_insync_replicas": "2"}, "not be more than replication_factor", id="more-insync-than-copies"),
