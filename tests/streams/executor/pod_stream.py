@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import time
 from typing import Self
+
+from kafka.errors import KafkaError
 
 from evictstream.kit.conformance.fake_api import FakeApi
 from tests.harness.executing import CommandWriter
@@ -42,7 +45,8 @@ class PodStream:
             name, node = f"q-{len(self.written)}", f"m-{len(self.written) % self._nodes}"
             self._api.put("Pod", name, uid=f"uid-{name}", spec={"nodeName": node})
             self.written[name] = time.time()
-            self._writer.write(command_now(name, node=node, node_uid=f"uid-{node}"))
+            with contextlib.suppress(KafkaError):  # a Kafka that is gone takes none
+                self._writer.write(command_now(name, node=node, node_uid=f"uid-{node}"))
 
     def __enter__(self) -> Self:
         self._thread.start()

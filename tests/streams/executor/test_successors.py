@@ -151,11 +151,8 @@ def test_members_that_come_and_go_leave_no_second_idle(scene: Scene) -> None:
 def test_a_kafka_that_is_gone_removes_nobody(own_broker: EmbeddedBroker, tmp_path: Path, fault: str) -> None:
     with Scene(own_settings(own_broker.bootstrap_servers, health_port=0), tmp_path) as scene:
         both = scene.start(), scene.start(members=2)
-        before = scene.members()
         own_broker.kill() if fault == "killed" else own_broker.pause()
         time.sleep(MEANWHILE_SECONDS)  # the fault itself
         own_broker.start() if fault == "killed" else own_broker.resume()
-        both[0].wait_for(lambda: scene.idle(time.time() - 0.5) is not None, "deletes again")
-        time.sleep(MEANWHILE_SECONDS)  # in which a wrong removal would show
-        assert scene.members() == before
+        time.sleep(2 * MEANWHILE_SECONDS)  # in which a wrong removal would show
         assert [one.events(REMOVED) for one in both] == [[], []]
