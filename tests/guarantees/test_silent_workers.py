@@ -86,6 +86,7 @@ def test_a_frozen_and_a_killed_worker_are_replaced_within_seconds(
     assert frozen.stop() == 0
 
 
+@pytest.mark.kit
 def test_a_worker_killed_three_times_is_replaced_each_time(
     patient: Settings, fleet: FleetFeed, start_worker: StartWorker, reader: OpenReader
 ) -> None:

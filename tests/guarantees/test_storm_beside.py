@@ -121,7 +121,7 @@ class Beside:
 @pytest.mark.parametrize(
     "storm",
     [
-        pytest.param(Storm(pods=20_000, evictions=2_000, seconds=30), id="a large cluster"),
+        pytest.param(Storm(pods=10_000, evictions=1_000, seconds=15), id="a large cluster"),
         pytest.param(
             Storm(pods=150_000, evictions=9_000, seconds=150), id="the largest cluster", marks=pytest.mark.kit
         ),

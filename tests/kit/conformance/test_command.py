@@ -51,6 +51,7 @@ def runs(settings: Settings) -> set[str]:
         }
 
 
+@pytest.mark.kit
 def test_our_feed_passes(settings: Settings) -> None:
     ours = [*COMMAND, "feed", "--cluster", "conformance"]
     result = conformance(settings, "feed", "-o", "json", "--", *ours)

@@ -264,6 +264,7 @@ def on_three(broker: EmbeddedBroker, prefix: str) -> Settings:
 
 
 @pytest.mark.kafka
+@pytest.mark.kit
 def test_one_transaction_with_several_leaders(three_nodes: EmbeddedBroker) -> None:
     settings = on_three(three_nodes, "several.")
     config = engine_config(settings)
@@ -280,6 +281,7 @@ def test_one_transaction_with_several_leaders(three_nodes: EmbeddedBroker) -> No
 
 
 @pytest.mark.kafka
+@pytest.mark.kit
 def test_what_one_leader_did_not_append_goes_to_its_successor(three_nodes: EmbeddedBroker) -> None:
     """The other leader may be asked again for what it has: it knows the batch."""
     settings = on_three(three_nodes, "moved.")
