@@ -28,6 +28,10 @@ BEAT_GAP_SECONDS: Final = 0.75
 """If the last answer is longer ago, the watcher was frozen itself, or no broker answered. What it waited for could not
 be heard, so all members have their time again. Three looks, so that a busy machine may be late."""
 
+COME_BACK_SECONDS: Final = 3.0
+"""After an outage of Kafka no member is removed for so long. Members connect again up to 1.2 s apart
+(`streams.kafka_reach`), then have to find their coordinator, which may still load."""
+
 LONGEST_MEMBER_ID: Final = 300
 """Characters of a member's id in a beat: the longest instance id (249) and a UUID. A longer id is left out, and its
 session ends as if nobody watched."""

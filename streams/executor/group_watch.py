@@ -15,17 +15,18 @@ from kafka.errors import KafkaError
 from evictstream.streams.broker.group_membership import GroupConsumer, join_again
 from evictstream.streams.broker.group_requests import GroupMembers, GroupRequests
 from evictstream.streams.executor.machine_clock import clock_name
-from evictstream.streams.member_beats import BEAT_LOOK_SECONDS, NO_BEAT_SECONDS, SilenceWatch, read_beat
+from evictstream.streams.member_beats import (
+    BEAT_LOOK_SECONDS,
+    COME_BACK_SECONDS,
+    NO_BEAT_SECONDS,
+    SilenceWatch,
+    read_beat,
+)
 
 log = structlog.get_logger(__name__)
 
 _TAKES_NO_COMMITS: Final = "CompletingRebalance"
 """The state of a group between the last join and the leader's assignment: it refuses commits of all members."""
-
-
-_AFTER_ERROR_SECONDS: Final = 3.0
-"""After an error of Kafka nobody is removed for so long: a member tries the broker again up to 1.2 s later than another
-one, and then has to find its coordinator."""
 
 
 class GroupWatch:
@@ -64,7 +65,7 @@ class GroupWatch:
                     self._has_looked = True
                 except KafkaError:
                     if self._has_looked:  # before that its own coordinator was not known
-                        self._judges_from = time.monotonic() + _AFTER_ERROR_SECONDS
+                        self._judges_from = time.monotonic() + COME_BACK_SECONDS
             await self._requests.pause(BEAT_LOOK_SECONDS)
 
     async def _look(self) -> None:

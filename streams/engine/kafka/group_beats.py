@@ -30,6 +30,7 @@ from aiokafka.protocol.group import JoinGroupRequest, LeaveGroupRequest, SyncGro
 from evictstream.streams.member_beats import (
     BEAT_LOOK_SECONDS,
     BEAT_SECONDS,
+    COME_BACK_SECONDS,
     NO_BEAT_SECONDS,
     Beat,
     SilenceWatch,
@@ -41,10 +42,6 @@ if TYPE_CHECKING:
     from evictstream.streams.engine.core.ports import Place
 
 log = structlog.get_logger(__name__)
-
-COME_BACK_SECONDS: Final = 3.0
-"""After an outage nobody is removed for so long. Members connect again up to 1.2 s apart (`streams.kafka_reach`), then
-have to find their coordinator, which may still load."""
 
 ASSIGN_SECONDS: Final = 2 * NO_BEAT_SECONDS
 """A leader that has not assigned after so long is dead or frozen: it only has to compute."""

@@ -14,8 +14,15 @@ from aiokafka.protocol.admin import DescribeGroupsRequest
 from aiokafka.protocol.commit import OffsetCommitRequest, OffsetFetchRequest
 from aiokafka.protocol.group import JoinGroupRequest, LeaveGroupRequest, SyncGroupRequest
 
-from evictstream.streams.engine.kafka.group_beats import ASSIGN_SECONDS, COME_BACK_SECONDS, GroupBeats
-from evictstream.streams.member_beats import BEAT_LOOK_SECONDS, NO_BEAT_SECONDS, Beat, read_beat, with_beat
+from evictstream.streams.engine.kafka.group_beats import ASSIGN_SECONDS, GroupBeats
+from evictstream.streams.member_beats import (
+    BEAT_LOOK_SECONDS,
+    COME_BACK_SECONDS,
+    NO_BEAT_SECONDS,
+    Beat,
+    read_beat,
+    with_beat,
+)
 
 TOPIC = "nodes"
 PLACES = [(TOPIC, number) for number in range(3)]

@@ -14,9 +14,8 @@ from evictstream.streams.broker.admin import declare_topics
 from evictstream.streams.broker.embedded import EmbeddedBroker
 from evictstream.streams.engine.core.config import EngineConfig
 from evictstream.streams.engine.faust.recovery import EngineTableManager
-from evictstream.streams.engine.kafka.group_beats import COME_BACK_SECONDS
 from evictstream.streams.errors import InternalFailureError, PartitionLostError
-from evictstream.streams.member_beats import NO_BEAT_SECONDS
+from evictstream.streams.member_beats import COME_BACK_SECONDS, NO_BEAT_SECONDS
 from evictstream.streams.settings import Settings
 from evictstream.streams.worker.service_config import engine_config
 from tests.conftest import MakeSettings
