@@ -98,7 +98,7 @@ class _Scene:
 
     def fill(self, nodes: int) -> None:
         """Create nodes with their pods."""
-        names = list(itertools.islice((f"n-{number:04}" for number in itertools.count()), nodes))
+        names = [f"n-{number:04}" for number in range(nodes)]
         for done, _ in enumerate(self._pool.map(self._create, names), start=1):
             if done % 100 == 0:
                 say(f"{done:,} of {nodes:,} nodes with their pods are there")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ from evictstream.models.messages.executor_report import REPORT_KIND
 from evictstream.streams.broker.admin import declare_topics
 from evictstream.streams.executor import command_answers, command_consumer
 from evictstream.streams.kubernetes.access import ClusterAccess
+from evictstream.streams.settings import Settings
 from tests.conftest import MakeSettings
 from tests.harness.ends import executor_process
 from tests.harness.feed import Feed, taint
@@ -62,6 +64,20 @@ def reports_in(seen: list[Seen]) -> list[Seen]:
     return [one for one in seen if one.value["kind"] == REPORT_KIND]
 
 
+@contextlib.contextmanager
+def served(settings: Settings, folder: Path) -> Iterator[tuple[TopicReader, TopicReader, Feed]]:
+    """Run a worker; gives readers of results and commands, and a feed of the cluster `c1`."""
+    declare_topics(settings)
+    with (
+        contextlib.closing(TopicReader(settings, settings.results_topic)) as results,
+        contextlib.closing(TopicReader(settings, settings.commands_topic)) as commands,
+        WorkerProcess(settings, folder) as worker,
+        Feed(settings, "c1") as feed,
+    ):
+        worker.wait_ready()
+        yield results, commands, feed
+
+
 def test_a_queue_costs_a_few_reports_and_no_repeat(
     make_settings: MakeSettings,
     api: FakeApi,
@@ -74,15 +90,8 @@ def test_a_queue_costs_a_few_reports_and_no_repeat(
     monkeypatch.setattr(command_answers, "UNREPORTED_SECONDS", REPORT_SECONDS / 2)
     monkeypatch.setattr(command_consumer, "SWEEP_SECONDS", 0.1)
     settings = make_settings(health_port=0, result_silence_seconds=SILENCE_SECONDS)
-    declare_topics(settings)
     port = free_port()
-    with (
-        contextlib.closing(TopicReader(settings, settings.results_topic)) as results,
-        contextlib.closing(TopicReader(settings, settings.commands_topic)) as commands,
-        WorkerProcess(settings, tmp_path) as worker,
-        Feed(settings, "c1") as feed,
-    ):
-        worker.wait_ready()
+    with served(settings, tmp_path) as (results, commands, feed):
         with run(settings.model_copy(update={"health_port": port}), access, rate=RATE, burst=1):
             wait_for(lambda: ready(port).get("role") == {"c1": "active"})
             fill(api, feed, PODS)
@@ -106,15 +115,8 @@ def test_what_a_killed_executor_had_is_tried_again_and_done(
     make_settings: MakeSettings, api: FakeApi, tmp_path: Path
 ) -> None:
     settings = make_settings(health_port=0, result_silence_seconds=SLOW_SILENCE_SECONDS)
-    declare_topics(settings)
     port = free_port()
-    with (
-        contextlib.closing(TopicReader(settings, settings.results_topic)) as results,
-        contextlib.closing(TopicReader(settings, settings.commands_topic)) as commands,
-        WorkerProcess(settings, tmp_path) as worker,
-        Feed(settings, "c1") as feed,
-    ):
-        worker.wait_ready()
+    with served(settings, tmp_path) as (results, commands, feed):
         with executor_process(
             settings.model_copy(update={"health_port": port}), api, tmp_path, "--rate", "1", "--burst", "1"
         ) as executor:
