@@ -13,7 +13,7 @@ from kafka.coordinator.assignors.cooperative_sticky import CooperativeStickyAssi
 
 from evictstream.streams.broker.admin import declare_topics
 from evictstream.streams.broker.consumers import open_as
-from evictstream.streams.broker.group_membership import GroupConsumer, subscribe
+from evictstream.streams.broker.group_membership import GroupConsumer, finish_joining, subscribe
 from evictstream.streams.settings import Settings
 
 pytestmark = pytest.mark.kafka
@@ -39,6 +39,7 @@ def wait_until(condition: Callable[[], bool], *polled: GroupConsumer) -> None:
     until = time.monotonic() + PATIENCE_SECONDS
     while not condition():
         for one in polled:
+            finish_joining(one)
             one.poll(timeout_ms=50)
         assert time.monotonic() < until
 
@@ -61,6 +62,7 @@ def test_a_member_reads_on_while_another_holds_up_a_join(settings: Settings) -> 
         read: list[Any] = []
 
         def has_read(value: bytes) -> bool:
+            finish_joining(reader)
             for records in reader.poll(timeout_ms=50).values():
                 read.extend(record.value for record in records)
             return value in read
