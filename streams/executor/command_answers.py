@@ -63,11 +63,6 @@ class CommandAnswers:
         self._outcomes = outcomes
         self._notify = notify
 
-    def is_idle(self) -> bool:
-        """Whether no eviction waits or runs, and no result is missing in Kafka."""
-        is_open = self.partition is not None and (self.partition.pending or self.partition.unconfirmed)
-        return not (is_open or self._outcomes or len(self._cluster))
-
     def note_answered(self, command: EvictionCommand, partition: CommandsPartition) -> None:
         """Record a command that was answered before this executor got its partition."""
         self._command_log.note_answered(command)

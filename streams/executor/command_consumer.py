@@ -35,13 +35,12 @@ from evictstream.streams.settings import Settings
 
 log = structlog.get_logger(__name__)
 
-_POLL_MS: Final = 100
-"""How long a poll waits for commands while evictions wait or run, and so how late a result may be. A look at what has
-been done since costs this process and Kafka half as much as the eviction's requests."""
+POLL_MS: Final = 250
+"""How long a poll waits for commands, and so how late a result may be. A command ends the wait. It keeps a hundred idle
+clusters cheap, and results of a storm are sent together, while a join is still noticed soon."""
 
-IDLE_POLL_MS: Final = 250
-"""The same while none waits or runs: a command ends the wait. It keeps a hundred idle clusters cheap, and a join is
-still noticed soon."""
+_DRAIN_LOOK_SECONDS: Final = 0.1
+"""Between two looks at a stop whether evictions still run."""
 
 _MOST_WAITING: Final = 20_000
 """Evictions of the cluster that wait, some 40 MB; beyond it the cluster's commands are not read. The service repeats
@@ -146,7 +145,7 @@ class CommandConsumer:
     def _turn(self) -> None:
         finish_joining(self._consumer)
         try:
-            batches = self._consumer.poll(timeout_ms=IDLE_POLL_MS if self._answers.is_idle() else _POLL_MS)
+            batches = self._consumer.poll(timeout_ms=POLL_MS)
         finally:
             now = self._note_poll()
         for evictions in self._moves.lost():
@@ -254,5 +253,5 @@ class CommandConsumer:
         self._answers.abandon(self._cluster.remove_all())
         end_at = time.monotonic() + DRAIN_SECONDS
         while self._cluster.is_running and time.monotonic() < end_at:
-            time.sleep(_POLL_MS / 1000)
+            time.sleep(_DRAIN_LOOK_SECONDS)
         self._answers.finish(DRAIN_SECONDS)

@@ -45,7 +45,7 @@ WATCH_SECONDS: Final = 12.0
 """The API server ends each watch after so long, and half as much more by chance. A quiet watch shows how far its cache
 has come in a bookmark 2 s before its end, and at no other time within a minute."""
 
-GATHER_SECONDS: Final[dict[Kind, float]] = {"Node": 0.0, "Pod": 0.1}
+GATHER_SECONDS: Final[dict[Kind, float]] = {"Node": 0.0, "Pod": 0.25}
 """How long changes gather after one was read. In a storm each pod has three or four, a hundred a second, and one by
 itself costs feed, Kafka and worker several times as much as one of ten. A taint is not kept waiting."""
 

@@ -86,11 +86,9 @@ def test_a_command_counts_as_done_when_kafka_has_its_result() -> None:
     answering.take(samples.command())  # so old that it is obsolete
     assert answering.results() == [("a", "Obsolete")]
     assert answering.partition.to_commit() == (0, "")
-    assert not answering.answers.is_idle()
     answering.producer.sent[0].succeed(None)
     answering.answers.send()
     assert answering.partition.to_commit() == (1, "")
-    assert answering.answers.is_idle()
 
 
 def test_what_was_read_before_a_loss_counts_no_more() -> None:
