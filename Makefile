@@ -75,6 +75,7 @@ kubernetes: $(VENV)/.ready ## Build a real Kubernetes control plane (needs Go; m
 e2e: $(VENV)/.ready ## Run the tests on a real Kubernetes control plane.
 	-$(BIN)/python -m tests.e2e.binaries
 	$(BIN)/python -m pytest -m e2e $(if $(ARGS),$(ARGS),tests/e2e)
+	$(if $(ARGS),,$(BIN)/python -m tests.faults.live)
 
 lock: $(VENV)/.ready ## Resolve the dependencies of pyproject.toml anew into requirements/.
 	$(call compile,requirements/runtime.txt,pyproject.toml)

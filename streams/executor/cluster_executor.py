@@ -36,6 +36,11 @@ WAIT_SECONDS: Final = 600.0
 """The longest an eviction waits after it was queued; then it is `Failed`, and the service sends it again if it is still
 due. Less than the service's own `accepted_limit_seconds`, 900 s."""
 
+MOST_REFUSED: Final = 16
+"""So many refusals for want of room (429), one after another, close the cluster for as long as the API server says. A
+single one delays its own eviction, as in client-go: the API server has room for others. While it has none, it gets so
+many requests in vain between two pauses."""
+
 _CARRIED_OUT: Final = frozenset({Outcome.SUCCEEDED, Outcome.OBSERVED})
 
 Respond = Callable[[QueuedEviction, CommandAnswer], None]
@@ -65,6 +70,7 @@ class ClusterExecutor:
         self._queue = WorkQueue()
         self._closed_until = 0.0  # while the API server does not answer
         self._permitted_until = 0.0
+        self._refused = 0  # in a row
         self._changed = threading.Condition()
         self._is_stopped = False
         self._concurrency = Concurrency()
@@ -235,6 +241,10 @@ class ClusterExecutor:
             self.seconds.observe(now - eviction.queued_at)
 
     def _close(self, put_off: PutOff, now: float) -> None:
+        if put_off.is_overload:
+            self._refused += 1
+            if self._refused < MOST_REFUSED:
+                return
         self._closed_until = max(self._closed_until, now + put_off.cluster_seconds)
         if not put_off.is_of_cluster:
             return
@@ -243,6 +253,7 @@ class ClusterExecutor:
         self.hindrance = put_off.reason
 
     def _open(self) -> None:
+        self._refused = 0
         if self.hindrance is not None:
             log.info("cluster accepts evictions again", cluster=self.name)
             self.hindrance = None

@@ -62,12 +62,15 @@ class PutOff:
         reason: of the delay.
         is_of_cluster: whether no other eviction of the cluster can be done either, so that it is not ready.
         others_seconds: how long the others wait; None for `seconds` if `is_of_cluster`, else not at all.
+        is_overload: whether the API server had no room for this request (429). The others wait only if that happens
+            to many in a row.
     """
 
     seconds: float
     reason: str
     is_of_cluster: bool = False
     others_seconds: float | None = None
+    is_overload: bool = False
 
     @property
     def cluster_seconds(self) -> float:
@@ -179,7 +182,12 @@ class PodEvictor:
             seconds = min(seconds, _LONGEST_PAUSE_SECONDS)
         if reply.meaning is Meaning.DOUBTFUL:
             return self._in_doubt(command, reply.text, seconds, is_answered=True)
-        return PutOff(seconds=seconds, reason=reply.text, is_of_cluster=reply.meaning in _OF_CLUSTER)
+        return PutOff(
+            seconds=seconds,
+            reason=reply.text,
+            is_of_cluster=reply.meaning in _OF_CLUSTER,
+            is_overload=reply.meaning is Meaning.CLUSTER_WAITS,
+        )
 
     def _in_doubt(self, command: EvictionCommand, reason: str, seconds: float, *, is_answered: bool) -> PutOff:
         """Put off an eviction without an answer of the API server; the others too, unless they get answers.
