@@ -39,8 +39,8 @@ class EngineSettings(SettingsGroup):
 
     commit_linger_seconds: Annotated[float, Field(ge=0)] = 0.1
     """How long changed rows and decisions wait for more before their transaction is committed, if no command needs it
-    now. A transaction takes about 5 ms, so 0.1 s keeps that cost under a twentieth. In a steady flow of them transactions
-    begin five times as far apart."""
+    now. A transaction takes about 5 ms, so 0.1 s keeps that cost under a twentieth. In a steady flow of them
+    transactions begin five times as far apart."""
 
     max_rows_per_transaction: Annotated[int, Field(ge=1)] = 4_000
     """At this many rows and messages, a transaction is committed without waiting. Reading stops while the previous one

@@ -74,7 +74,7 @@ def storm(api: FakeApi, connection: Connection) -> Iterator[Storm]:
     found.executor.join(PATIENCE_SECONDS)
 
 
-def test_half_of_a_storm_that_is_refused_comes_again_when_told(storm: Storm, api: FakeApi) -> None:
+def test_half_of_a_storm_refused_comes_again_when_told(storm: Storm, api: FakeApi) -> None:
     for number in range(0, PODS, 2):
         api.trouble[f"delete pods p-{number}"] = [Fault(status=429, retry_after_seconds=1)]
     storm.begin()
@@ -94,7 +94,7 @@ def test_a_slow_namespace_keeps_no_other_from_its_end(storm: Storm, api: FakeApi
     storm.ended(PODS - len(quick))
 
 
-def test_a_server_that_dies_in_a_storm_gets_the_rest_once(storm: Storm, api: FakeApi) -> None:
+def test_a_server_that_dies_gets_the_rest_once(storm: Storm, api: FakeApi) -> None:
     storm.begin()
     first = storm.ended(PODS // 4)
     api.is_down = True
