@@ -27,6 +27,7 @@ from kafka.errors import (
     for_code,
 )
 
+from evictstream.streams.broker.clients import KafkaPythonTokens
 from evictstream.streams.broker.topic_specs import TopicSpec, topic_specs
 from evictstream.streams.errors import BrokerRefusedError, BrokerUnreachableError, SettingsError, TopicsDifferError
 from evictstream.streams.settings import Settings
@@ -81,6 +82,7 @@ class TopicsReport:
         created: those that were missing and have been created just now.
         differences: everything that is not as specified, now.
         others: names of all other topics on that Kafka.
+        brokers: how many brokers that Kafka has.
     """
 
     bootstrap_servers: str
@@ -88,6 +90,7 @@ class TopicsReport:
     created: tuple[str, ...]
     differences: tuple[Difference, ...]
     others: frozenset[str]
+    brokers: int
 
     @property
     def breaking(self) -> tuple[Difference, ...]:
@@ -144,6 +147,7 @@ def _report(settings: Settings, specs: Sequence[TopicSpec] | None, *, create: bo
     wanted = topic_specs(settings) if specs is None else tuple(specs)
     next_step = "give this user the rights to create and describe topics"
     with admin_client(settings, "describe topics", next_step=next_step) as client:
+        brokers = len(client.describe_cluster()["brokers"])
         present = set(client.list_topics())
         missing = [spec for spec in wanted if spec.name not in present]
         if create and missing:
@@ -163,6 +167,7 @@ def _report(settings: Settings, specs: Sequence[TopicSpec] | None, *, create: bo
         created=tuple(spec.name for spec in missing) if create else (),
         differences=tuple(differences),
         others=frozenset(present.difference(spec.name for spec in wanted)),
+        brokers=brokers,
     )
 
 
@@ -309,10 +314,11 @@ def admin_client(
     first_answer_seconds = first_answer_seconds or settings.admin_timeout_seconds
     servers = settings.required_bootstrap_servers()
     try:
-        security = settings.security_arguments()
+        security = settings.security_arguments(KafkaPythonTokens)
     except OSError as error:  # also SSLError
-        problem = f"cannot use the certificate files: {error}"
-        raise SettingsError(problem, names=["ssl_cafile", "ssl_certfile", "ssl_keyfile"]) from error
+        problem = f"cannot use the files for certificates or a token: {error}"
+        names = ["ssl_cafile", "ssl_certfile", "ssl_keyfile", "sasl_oauth_token_file"]
+        raise SettingsError(problem, names=names) from error
     client = None
     give_up_at = time.monotonic() + first_answer_seconds
     try:

@@ -7,7 +7,7 @@ first contact fails, and do not say what was wrong.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from kafka.errors import (
@@ -19,10 +19,24 @@ from kafka.errors import (
     NodeNotReadyError,
     UnknownTopicOrPartitionError,
 )
+from kafka.net.sasl.oauth import AbstractTokenProvider
 
 from evictstream.streams.broker.connections import use_reported_connections
 from evictstream.streams.errors import BrokerError, BrokerRefusedError, BrokerUnreachableError, TopicsDifferError
 from evictstream.streams.settings import Settings
+
+
+class KafkaPythonTokens(AbstractTokenProvider):  # type: ignore[misc] # the library has no types
+    """Gives each connection of kafka-python's clients a token; `read` reads it."""
+
+    def __init__(self, read: Callable[[], str]) -> None:
+        super().__init__()
+        self._read = read
+
+    def token(self) -> str:
+        """Return the present token."""
+        return self._read()
+
 
 LONGEST_RECONNECT_MS = 1_000
 """Between attempts to reach a broker that is gone, after 50 ms doubling. The library's 30 s would have a person wait as
@@ -43,7 +57,7 @@ def client_arguments(settings: Settings) -> dict[str, Any]:
         "reconnect_backoff_max_ms": LONGEST_RECONNECT_MS,
         "allow_auto_create_topics": False,
         "metrics_enabled": False,
-        **settings.security_arguments(),
+        **settings.security_arguments(KafkaPythonTokens),
     }
 
 

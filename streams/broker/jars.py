@@ -1,8 +1,8 @@
 """Kafka's program files: downloaded once, checked before every use.
 
 `kafka-jars.lock` beside this file names each file with its SHA-256, so what runs is what was tested, whatever the
-repository serves. jgo downloads 46 files, 46 MB, from Maven Central into a folder in the
-user's cache. Of several processes at once one downloads, and the others wait.
+repository serves. jgo downloads 46 files, 46 MB, from Maven Central or from a mirror into a folder in the user's cache.
+Of several processes at once one downloads, and the others wait.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator
 from importlib import resources
 from pathlib import Path
 
-from evictstream.streams.errors import DownloadRefusedError, EmbeddedMissingError, FileMismatchError
+from evictstream.streams.errors import CacheUnusableError, DownloadRefusedError, EmbeddedMissingError, FileMismatchError
 
 DOWNLOAD_TIMEOUT_SECONDS = 20
 """For one connection or one silent stretch of a download: a repository that is silent for that long is not
@@ -69,42 +69,47 @@ def cache_folder() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "evictstream" / "kafka"
 
 
-def kafka_classpath() -> str:
+def kafka_classpath(repository: str | None = None) -> str:
     """Return Java's class path for Kafka, after downloading what is missing and checking every file.
+
+    Args:
+        repository: address of the Maven repository that has the files; Maven Central if `None`.
 
     Raises:
         EmbeddedMissingError: jgo is not installed.
+        CacheUnusableError: the folder for the files cannot be written.
         DownloadRefusedError: a file is missing and cannot be downloaded.
         FileMismatchError: a file is not the locked one, even when fetched anew.
     """
-    return classpath(locked_jars())
+    return classpath(locked_jars(), repository)
 
 
-def classpath(jars: Iterable[LockedJar]) -> str:
+def classpath(jars: Iterable[LockedJar], repository: str | None = None) -> str:
     """Return Java's class path for these files, in their order; downloads, checks and raises as `kafka_classpath`."""
     folder = cache_folder()
     with _only_one_process(folder):
-        return os.pathsep.join(str(_checked(jar, folder)) for jar in jars)
+        return os.pathsep.join(str(_checked(jar, folder, repository)) for jar in jars)
 
 
-def _checked(jar: LockedJar, folder: Path) -> Path:
+def _checked(jar: LockedJar, folder: Path, repository: str | None) -> Path:
     path = folder / jar.group.replace(".", "/") / jar.artifact / jar.version / f"{jar.artifact}-{jar.version}.jar"
     if path.exists() and _sha256(path) != jar.sha256:
         path.unlink()  # an earlier download was cut short
     if not path.exists():
-        _download(jar, folder)
+        _download(jar, folder, repository)
         actual = _sha256(path)
         if actual != jar.sha256:
             raise FileMismatchError(path, expected=jar.sha256, actual=actual)
     return path
 
 
-def _download(jar: LockedJar, folder: Path) -> None:
+def _download(jar: LockedJar, folder: Path, repository: str | None) -> None:
     try:
         from jgo.maven import MavenContext  # noqa: PLC0415 - part of an optional extra
     except ImportError as error:
         raise EmbeddedMissingError("jgo") from error
-    context = MavenContext(repo_cache=folder, timeout=DOWNLOAD_TIMEOUT_SECONDS)
+    mirrors = None if repository is None else {"mirror": repository}
+    context = MavenContext(repo_cache=folder, timeout=DOWNLOAD_TIMEOUT_SECONDS, remote_repos=mirrors)
     try:
         with trusting_as_the_system():
             context.project(jar.group, jar.artifact).at_version(jar.version).artifact().resolve()
@@ -149,7 +154,11 @@ def _sha256(path: Path) -> str:
 
 @contextlib.contextmanager
 def _only_one_process(folder: Path) -> Iterator[None]:
-    folder.mkdir(parents=True, exist_ok=True)
-    with (folder / ".lock").open("w") as lock:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        lock = (folder / ".lock").open("w")
+    except OSError as error:
+        raise CacheUnusableError(folder, reason=error.strerror or str(error)) from error
+    with lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield

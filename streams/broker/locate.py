@@ -15,6 +15,7 @@ import structlog
 
 from evictstream.streams.broker.container import IMAGE, container_broker, engine_answers
 from evictstream.streams.broker.embedded import EmbeddedBroker
+from evictstream.streams.broker.jars import kafka_classpath
 from evictstream.streams.errors import ContainerUnavailableError
 from evictstream.streams.settings import Settings
 
@@ -47,7 +48,7 @@ def locate(settings: Settings) -> Iterator[Broker]:
         EmbeddedBrokerError: nothing else was there and the embedded one could not be had.
     """
     with contextlib.ExitStack() as stack:
-        broker = _from_settings(settings) or _from_container(stack) or _embedded(stack)
+        broker = _from_settings(settings) or _from_container(stack) or _embedded(stack, settings)
         _log.info("Kafka found", kind=broker.kind, bootstrap_servers=broker.bootstrap_servers, which=broker.description)
         yield broker
 
@@ -69,6 +70,7 @@ def _from_container(stack: contextlib.ExitStack) -> Broker | None:
     return Broker("container", servers, f"a container of {IMAGE}")
 
 
-def _embedded(stack: contextlib.ExitStack) -> Broker:
+def _embedded(stack: contextlib.ExitStack, settings: Settings) -> Broker:
+    kafka_classpath(settings.kafka_repository)  # downloads what is missing
     broker = stack.enter_context(EmbeddedBroker())
     return Broker("embedded", broker.bootstrap_servers, broker.description)

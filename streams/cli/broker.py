@@ -45,8 +45,8 @@ def broker(
 ) -> None:
     """Run an embedded Kafka on loopback until Ctrl-C or SIGTERM; for trying out, not for production.
 
-    The first start downloads 46 MB from Maven Central. With `-o json`, one line is printed on stdout when Kafka is
-    ready.
+    The first start downloads 46 MB from Maven Central, or from the mirror that EVICTSTREAM_KAFKA_REPOSITORY names. With
+    `-o json`, one line is printed on stdout when Kafka is ready.
 
     Examples:
 
@@ -54,11 +54,13 @@ def broker(
     * `evictstream broker --data ./kafka --port 9092`
     """
     from evictstream.streams.broker.embedded import EmbeddedBroker
+    from evictstream.streams.broker.jars import kafka_classpath
 
-    _ = global_options(context).settings  # reports wrong settings before anything starts, and sets up logs
+    settings = global_options(context).settings
     for number in _STOP_SIGNALS:
         signal.signal(number, _ask_to_stop)
     try:
+        kafka_classpath(settings.kafka_repository)  # downloads what is missing
         with EmbeddedBroker(data=data, port=port, nodes=nodes, heap_megabytes=heap_megabytes) as kafka:
             if output is OutputFormat.JSON:
                 print_json({"bootstrapServers": kafka.bootstrap_servers, "description": kafka.description})

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import typer
 
 from evictstream.streams.cli.global_options import global_options
-from evictstream.streams.cli.output import OutputFormat, OutputOption, print_json, print_table, say
+from evictstream.streams.cli.output import OutputFormat, OutputOption, print_json, print_table, say, warn
 from evictstream.streams.errors import ExitCode
 
 if TYPE_CHECKING:
     from evictstream.streams.broker.admin import TopicsReport
+    from evictstream.streams.settings import Settings
+
+SAFE_COPIES: Final = 3
+"""With one copy lost and another one behind, there is still one; Kafka's own advice."""
 
 app = typer.Typer(rich_markup_mode="markdown", add_completion=False)
 
@@ -19,6 +23,8 @@ app = typer.Typer(rich_markup_mode="markdown", add_completion=False)
 @app.command()
 def declare(context: typer.Context, output: OutputOption = OutputFormat.TEXT) -> ExitCode:
     """Create missing topics; existing topics are not changed.
+
+    Choose EVICTSTREAM_PARTITIONS and EVICTSTREAM_REPLICATION_FACTOR before: topics keep what they are created with.
 
     Exits with 1 if the configuration of an existing topic differs, and lists every difference.
 
@@ -29,7 +35,12 @@ def declare(context: typer.Context, output: OutputOption = OutputFormat.TEXT) ->
     """
     from evictstream.streams.broker.admin import declare_topics
 
-    return _show(declare_topics(global_options(context).settings), output)
+    settings = global_options(context).settings
+    report = declare_topics(settings)
+    code = _show(report, output)
+    if report.created and output is OutputFormat.TEXT:
+        _show_choice(settings, report)
+    return code
 
 
 @app.command()
@@ -49,11 +60,24 @@ def check(context: typer.Context, output: OutputOption = OutputFormat.TEXT) -> E
     return _show(check_topics(global_options(context).settings), output)
 
 
+def _show_choice(settings: Settings, report: TopicsReport) -> None:
+    """Say what cannot be changed later, and warn where it is a choice for trials on a Kafka that is none."""
+    copies = settings.replication_factor
+    say(f"{settings.partitions} partitions, {copies} {'copy' if copies == 1 else 'copies'} each: this stays so")
+    if copies < SAFE_COPIES <= report.brokers:
+        warn(
+            f"with so few copies on {report.brokers} brokers, a broker that is lost may lose evictions: for production"
+            f" delete these topics, set EVICTSTREAM_REPLICATION_FACTOR={SAFE_COPIES} and"
+            " EVICTSTREAM_MIN_INSYNC_REPLICAS=2, and declare them again"
+        )
+
+
 def _show(report: TopicsReport, output: OutputFormat) -> ExitCode:
     if output is OutputFormat.JSON:
         print_json(
             {
                 "bootstrapServers": report.bootstrap_servers,
+                "brokers": report.brokers,
                 "topics": report.topics,
                 "created": report.created,
                 "differences": [

@@ -38,6 +38,7 @@
     │       ├── ContainerUnavailableError  1  no container engine answers, or the container did not start
     │       └── EmbeddedBrokerError        1  the embedded Kafka could not be had
     │           ├── EmbeddedMissingError   1  the extra is not installed
+    │           ├── CacheUnusableError     1  its files cannot be kept
     │           ├── DownloadRefusedError   1  its files could not be downloaded
     │           ├── FileMismatchError      1  a downloaded file is not the one that was locked
     │           └── BrokerFailedError      1  its process ended, or did not answer in time
@@ -67,6 +68,7 @@ from evictstream.streams.errors.broker import (
     BrokerFailedError,
     BrokerRefusedError,
     BrokerUnreachableError,
+    CacheUnusableError,
     ContainerUnavailableError,
     DownloadRefusedError,
     EmbeddedBrokerError,
@@ -111,6 +113,7 @@ __all__ = [
     "BrokerFailedError",
     "BrokerRefusedError",
     "BrokerUnreachableError",
+    "CacheUnusableError",
     "ClusterChangedError",
     "ClusterMovedError",
     "ClusterNameTakenError",

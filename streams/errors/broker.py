@@ -69,6 +69,18 @@ class EmbeddedMissingError(EmbeddedBrokerError):
         )
 
 
+class CacheUnusableError(EmbeddedBrokerError):
+    """The files of the embedded Kafka cannot be kept in `folder`, for `reason`."""
+
+    def __init__(self, folder: Path, *, reason: str) -> None:
+        self.folder = folder
+        self.reason = reason
+        super().__init__(
+            f"cannot keep the files of the embedded Kafka in {folder}: {reason}",
+            next_step="set XDG_CACHE_HOME to a folder that can be written",
+        )
+
+
 class DownloadRefusedError(EmbeddedBrokerError):
     """`coordinate` (group:artifact:version) could not be downloaded, for `reason`."""
 
@@ -78,7 +90,8 @@ class DownloadRefusedError(EmbeddedBrokerError):
         super().__init__(
             f"could not download {coordinate} for the embedded Kafka: {reason}",
             next_step="give this machine access to Maven Central (behind a proxy with its own CA, "
-            f"add that CA to the system's or set SSL_CERT_FILE), or {_USE_OTHER_KAFKA}",
+            "add that CA to the system's or set SSL_CERT_FILE), "
+            f"set EVICTSTREAM_KAFKA_REPOSITORY to a mirror of it, or {_USE_OTHER_KAFKA}",
         )
 
 

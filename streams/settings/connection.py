@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
+import functools
 import ssl
+from collections.abc import Callable
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, SecretStr
 
 from evictstream.streams.errors import SettingsError
-from evictstream.streams.settings.group import SettingsGroup
+from evictstream.streams.settings.group import SettingsGroup, matching
 from evictstream.streams.settings.secrets import HiddenText
 
 _ADDRESS = r"(?:[^\s:,]+|\[[0-9a-fA-F:]+\]):[0-9]{1,5}"
 
-Addresses = Annotated[str, Field(pattern=f"^{_ADDRESS}(?:,{_ADDRESS})*$")]
+Addresses = Annotated[str, matching(f"{_ADDRESS}(?:,{_ADDRESS})*", "write host:port, with commas between several")]
 """One or more `host:port` with commas between; an IPv6 address in brackets."""
 
 SecurityProtocol = Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"]
-SaslMechanism = Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"]
+SaslMechanism = Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER"]
+
+
+def _read_token(path: Path) -> HiddenText:
+    return HiddenText(path.read_text(encoding="utf-8").strip())
 
 
 class ConnectionSettings(SettingsGroup):
@@ -44,16 +51,20 @@ class ConnectionSettings(SettingsGroup):
     """PEM file with the key of the client's certificate, if it is in a separate file."""
 
     ssl_password: SecretStr | None = None
-    """Password of the key file."""
+    """Password of the key file. `EVICTSTREAM_SSL_PASSWORD_FILE` names a file that has it."""
 
     sasl_mechanism: SaslMechanism | None = None
-    """Needed with a SASL protocol."""
+    """Needed with a SASL protocol. `OAUTHBEARER` takes a token, the others a name and a password."""
 
     sasl_username: str | None = None
     """Name for SASL."""
 
     sasl_password: SecretStr | None = None
-    """Password for SASL."""
+    """Password for SASL. `EVICTSTREAM_SASL_PASSWORD_FILE` names a file that has it."""
+
+    sasl_oauth_token_file: str | None = None
+    """File with the token for `OAUTHBEARER`, such as a projected token of a Kubernetes service account. It is read for
+    each connection, so whoever renews the token only replaces the file."""
 
     request_timeout_seconds: Annotated[float, Field(gt=0)] = 30.0
     """Longest wait for a response of the broker. 30 s outlast a leader change; Kafka's own clients use the same."""
@@ -68,7 +79,7 @@ class ConnectionSettings(SettingsGroup):
 
     @property
     def uses_sasl(self) -> bool:
-        """Whether a name and a password are sent."""
+        """Whether a name and a password, or a token, are sent."""
         return self.security_protocol in {"SASL_PLAINTEXT", "SASL_SSL"}
 
     def required_bootstrap_servers(self) -> str:
@@ -79,12 +90,14 @@ class ConnectionSettings(SettingsGroup):
             raise SettingsError(problem, names=["bootstrap_servers"], next_step=next_step)
         return self.bootstrap_servers
 
-    def security_arguments(self) -> dict[str, Any]:
+    def security_arguments(self, token_provider: Callable[[Callable[[], str]], object]) -> dict[str, Any]:
         """Return security arguments that aiokafka's and kafka-python's clients take alike.
 
-        Reads the certificate files, so it raises `OSError` or `ssl.SSLError` for files that cannot be used. Host names
-        are always checked.
-        The result holds the password: never log it.
+        Reads the files of certificates and token, so it raises `OSError` or `ssl.SSLError` for files that cannot be
+        used. Host names are always checked. The result holds the password: never log it.
+
+        Args:
+            token_provider: makes what the client asks for tokens, from a function that reads one.
         """
         arguments: dict[str, Any] = {"security_protocol": self.security_protocol}
         if self.uses_tls:
@@ -95,6 +108,11 @@ class ConnectionSettings(SettingsGroup):
             arguments["ssl_context"] = context
         if self.uses_sasl:
             arguments["sasl_mechanism"] = self.sasl_mechanism
+        if self.uses_sasl and self.sasl_oauth_token_file is not None:
+            read = functools.partial(_read_token, Path(self.sasl_oauth_token_file))
+            read()  # a file that is missing is found now, not by a client that goes on trying
+            arguments["sasl_oauth_token_provider"] = token_provider(read)
+        elif self.uses_sasl:
             arguments["sasl_plain_username"] = self.sasl_username
             arguments["sasl_plain_password"] = (
                 None if self.sasl_password is None else HiddenText(self.sasl_password.get_secret_value())

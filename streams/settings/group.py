@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+
+from pydantic import AfterValidator
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
 
@@ -34,3 +37,15 @@ class SettingsGroup(BaseSettings):
         """Arguments only: `load_settings` reads the other sources and remembers where each value came from."""
         del settings_cls, env_settings, dotenv_settings, file_secret_settings
         return (init_settings,)
+
+
+def matching(pattern: str, otherwise: str) -> AfterValidator:
+    """Allow only texts that match the whole pattern; the error says `otherwise`, since few read such a pattern."""
+    compiled = re.compile(pattern)
+
+    def check(text: str) -> str:
+        if compiled.fullmatch(text) is None:
+            raise ValueError(otherwise)
+        return text
+
+    return AfterValidator(check)

@@ -7,6 +7,9 @@ A value is taken from the first of these that has it:
 3. the TOML file that `--config` or `EVICTSTREAM_CONFIG` names, its keys at the top level;
 4. the default.
 
+Each of them may also name a file that has a secret: `sasl_password_file` gives `sasl_password`, as Secrets of
+Kubernetes and of Docker are mounted.
+
 An unknown name is an error in each of them: a misspelt limit that silently stays at its default is found
 in an incident otherwise. Settings are read once, at start.
 """
@@ -27,13 +30,18 @@ from pydantic_settings import EnvSettingsSource
 
 from evictstream.streams.errors import SettingsError
 from evictstream.streams.settings.model import Settings
-from evictstream.streams.settings.secrets import MASK
+from evictstream.streams.settings.secrets import MASK, is_secret
 
 SettingSource = Literal["flag", "environment", "file", "default"]
 
 ENVIRONMENT_PREFIX = "EVICTSTREAM_"
+LONGEST_SHOWN = 100
+"""Characters of a wrong value that its error repeats: a whole file may have been given for a number."""
+
 CONFIG_VARIABLE = "EVICTSTREAM_CONFIG"
 KAFKA_VARIABLE = "KAFKA_BOOTSTRAP_SERVERS"
+
+SECRET_FILES = {f"{name}_file": name for name, field in Settings.model_fields.items() if is_secret(field)}
 
 # Kubernetes tells each container where the services of its namespace are. For services called evictstream or
 # evictstream-* these names begin alike.
@@ -76,6 +84,7 @@ def load_settings(flags: Mapping[str, object] | None = None, config_file: Path |
         "file": {} if config_file is None else _from_file(config_file),
     }
     _refuse_unknown(layers["flag"], "flag", "")
+    layers = {origin: _with_secrets_of_files(layer) for origin, layer in layers.items()}
     values: dict[str, Any] = {}
     origins: dict[str, SettingSource] = dict.fromkeys(Settings.model_fields, "default")
     for origin, layer in reversed(layers.items()):
@@ -115,6 +124,9 @@ def _from_environment() -> Mapping[str, Any]:
         # A service may be called as a setting, `evictstream-health` as EVICTSTREAM_HEALTH_PORT: then that is not set.
         if not (in_a_pod and _SERVICE_LINK.fullmatch(name.upper()) and _SERVICE_ADDRESS.fullmatch(str(value)))
     }
+    values |= {
+        name: os.environ[names[name.upper()]] for name in SECRET_FILES if os.environ.get(names.get(name.upper(), ""))
+    }
     if "bootstrap_servers" not in values and os.environ.get(KAFKA_VARIABLE):
         values["bootstrap_servers"] = os.environ[KAFKA_VARIABLE]
     return values
@@ -133,9 +145,27 @@ def _from_file(path: Path) -> Mapping[str, Any]:
     return values
 
 
+def _with_secrets_of_files(layer: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Read the files that a source names for secrets. The line break that an editor adds is no part of one."""
+    values = dict(layer)
+    for name, secret in SECRET_FILES.items():
+        path = values.pop(name, None)
+        if path is None:
+            continue
+        if secret in values:
+            raise SettingsError(f"{secret} and {name} are both set", names=[secret], next_step="set one of them")
+        try:
+            values[secret] = Path(path).read_text(encoding="utf-8").removesuffix("\n")
+        except (OSError, UnicodeDecodeError) as error:
+            reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
+            problem = f"cannot read {name} {path}: {reason}"
+            raise SettingsError(problem, names=[name], next_step="name a file that can be read") from None
+    return values
+
+
 def _refuse_unknown(names: Iterable[str], what: str, prefix: str) -> None:
     for name in names:
-        if name in Settings.model_fields:
+        if name in Settings.model_fields or name in SECRET_FILES:
             continue
         spell = str.upper if prefix else str
         nearest = difflib.get_close_matches(name, Settings.model_fields, n=1, cutoff=0.5)
@@ -148,11 +178,13 @@ def _refuse_unknown(names: Iterable[str], what: str, prefix: str) -> None:
 def _explained(error: ValidationError, origins: Mapping[str, SettingSource]) -> SettingsError:
     problems = []
     names = []
-    for detail in error.errors(include_url=False, include_input=False, include_context=False):
-        sentence = detail["msg"].removeprefix("Value error, ")
+    for detail in error.errors(include_url=False, include_context=False):
+        sentence = detail["msg"].removeprefix("Value error, ").partition(", unable to parse")[0]
         if detail["loc"]:
             name = str(detail["loc"][0])
             names.append(name)
             sentence = f"{name} (from {origins.get(name, 'default')}): {sentence[0].lower()}{sentence[1:]}"
+            if not is_secret(Settings.model_fields[name]):
+                sentence += f", not {str(detail['input'])[:LONGEST_SHOWN]!r}"
         problems.append(sentence)
     return SettingsError("; ".join(problems), names=names)

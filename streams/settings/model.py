@@ -14,11 +14,13 @@ from evictstream.streams.settings.gates import GateSettings
 from evictstream.streams.settings.health import HealthSettings
 from evictstream.streams.settings.logging import LoggingSettings
 from evictstream.streams.settings.topics import TopicSettings
+from evictstream.streams.settings.trial import TrialSettings
 
 
 class Settings(
     # pydantic lists the fields of the last base first.
     LoggingSettings,
+    TrialSettings,
     HealthSettings,
     FeedSettings,
     EvictionSettings,
@@ -31,14 +33,19 @@ class Settings(
 
     @model_validator(mode="after")
     def _sasl_is_complete(self) -> Self:
-        given = [self.sasl_mechanism, self.sasl_username, self.sasl_password]
-        if self.uses_sasl and None in given:
+        login, token = [self.sasl_username, self.sasl_password], [self.sasl_oauth_token_file]
+        if not self.uses_sasl:
+            if any(value is not None for value in (self.sasl_mechanism, *login, *token)):
+                message = f"sasl_* is set, but security_protocol {self.security_protocol} does not use it"
+                raise ValueError(message)
+            return self
+        by_token = self.sasl_mechanism == "OAUTHBEARER"
+        needed, other = (token, login) if by_token else (login, token)
+        if None in (self.sasl_mechanism, *needed) or any(value is not None for value in other):
             message = (
-                f"security_protocol {self.security_protocol} needs sasl_mechanism, sasl_username and sasl_password"
+                f"security_protocol {self.security_protocol} needs sasl_mechanism, and with it either sasl_username and"
+                " sasl_password or, for OAUTHBEARER, sasl_oauth_token_file"
             )
-            raise ValueError(message)
-        if not self.uses_sasl and any(value is not None for value in given):
-            message = f"sasl_* is set, but security_protocol {self.security_protocol} does not use it"
             raise ValueError(message)
         return self
 

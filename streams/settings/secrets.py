@@ -5,8 +5,10 @@ from __future__ import annotations
 import base64
 import json
 import re
+from typing import get_args
 
 from pydantic import BaseModel, SecretStr
+from pydantic.fields import FieldInfo
 
 MASK = "********"
 
@@ -19,6 +21,11 @@ _LOGIN = re.compile(r"(?<=://)[^\s/?#]+(?=@)")
 
 _LAYERS = 3
 """How often a value may have been quoted: in a configuration, in the exception that names it, in a line of JSON."""
+
+
+def is_secret(field: FieldInfo) -> bool:
+    """Whether a setting is shown nowhere."""
+    return SecretStr in (field.annotation, *get_args(field.annotation))
 
 
 class HiddenText(str):

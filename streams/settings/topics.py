@@ -6,7 +6,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from evictstream.streams.settings.group import SettingsGroup
+from evictstream.streams.settings.group import SettingsGroup, matching
 
 MEBIBYTE = 1_048_576
 
@@ -14,7 +14,9 @@ MOST_EXPANSION = 4
 """How many times `max_message_bytes` a decompressed batch may have. A batch of the largest objects, each of which fills
 one alone, has room four times; ten such batches in a worker's queues stay below a fifth of its memory."""
 
-Name = Annotated[str, Field(pattern=r"^[a-zA-Z0-9._-]*$", max_length=100)]
+Name = Annotated[
+    str, Field(max_length=100), matching(r"[a-zA-Z0-9._-]*", "use letters without accents, digits, dots, _ and -")
+]
 """Kafka's alphabet for names; 100 leaves room for suffixes below its limit of 249."""
 
 

@@ -10,6 +10,7 @@ from evictstream.models.instants import SECOND_US, instant_text
 from evictstream.models.messages.envelope import InputLimits
 from evictstream.streams.engine.clock import SYSTEM_CLOCK
 from evictstream.streams.engine.core.config import EngineConfig
+from evictstream.streams.engine.kafka.token_provider import AiokafkaTokens
 from evictstream.streams.partition.config import PartitionConfig
 from evictstream.streams.settings import Settings
 from evictstream.streams.worker.gates import GateLimits
@@ -76,7 +77,7 @@ def engine_config(settings: Settings, record_limit_bytes: int | None = None) -> 
     return EngineConfig(
         application=settings.faust_app_id,
         bootstrap_servers=settings.required_bootstrap_servers(),
-        security=settings.security_arguments(),
+        security=settings.security_arguments(AiokafkaTokens),
         inputs=settings.input_topics,
         outputs=(settings.commands_topic, settings.decisions_topic, settings.dead_letters_topic),
         changelog=settings.changelog_topic,

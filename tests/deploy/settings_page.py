@@ -22,6 +22,7 @@ from evictstream.streams.settings.health import HealthSettings
 from evictstream.streams.settings.loading import ENVIRONMENT_PREFIX
 from evictstream.streams.settings.logging import LoggingSettings
 from evictstream.streams.settings.topics import TopicSettings
+from evictstream.streams.settings.trial import TrialSettings
 from tests.deploy.pages import ROOT
 
 PAGE = ROOT / "docs" / "settings.md"
@@ -37,6 +38,7 @@ GROUPS: dict[str, type[SettingsGroup]] = {
     "Evictions": EvictionSettings,
     "Feeds": FeedSettings,
     "Health": HealthSettings,
+    "Trying out": TrialSettings,
     "Logging": LoggingSettings,
 }
 

@@ -44,12 +44,12 @@ def test_a_default_as_shown_can_be_given(name: str, monkeypatch: pytest.MonkeyPa
     assert loaded.origins[name] == "environment"
 
 
-def test_files_on_the_page_are_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_files_on_the_page_are_taken(tmp_path: Path) -> None:
     texts = [example.text for example in examples(TEXT) if example.words == ("toml",)]
     assert len(texts) == 2
-    file = tmp_path / "evictstream.toml"
-    file.write_text("\n".join(texts), encoding="utf-8")
-    monkeypatch.setenv("EVICTSTREAM_SASL_PASSWORD", "given elsewhere")
+    file, secret = tmp_path / "evictstream.toml", tmp_path / "password"
+    secret.write_text("given elsewhere", encoding="utf-8")
+    file.write_text("\n".join(texts).replace("/run/secrets/kafka/password", str(secret)), encoding="utf-8")
     settings = load_settings(config_file=file).settings
     assert (settings.partitions, settings.replication_factor, settings.uses_sasl) == (64, 3, True)
 

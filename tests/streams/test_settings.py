@@ -1,9 +1,10 @@
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from pydantic import ValidationError
+from pydantic import SecretStr, ValidationError
 
 from evictstream.streams.errors import SettingsError
 from evictstream.streams.settings import Settings, load_settings
@@ -95,6 +96,55 @@ class TestBootstrapServers:
             Settings().required_bootstrap_servers()
 
 
+class TestSecretFiles:
+    @pytest.fixture
+    def secret(self, tmp_path: Path) -> Path:
+        path = tmp_path / "password"
+        path.write_text("hunter2\n")
+        return path
+
+    @pytest.fixture(autouse=True)
+    def sasl(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        for name, value in {"SECURITY_PROTOCOL": "SASL_SSL", "SASL_MECHANISM": "PLAIN", "SASL_USERNAME": "me"}.items():
+            monkeypatch.setenv(f"EVICTSTREAM_{name}", value)
+
+    @pytest.mark.parametrize("source", ["environment", "file", "flag"])
+    def test_each_source_may_name_one(
+        self, source: str, secret: Path, file: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        if source == "environment":
+            monkeypatch.setenv("EVICTSTREAM_SASL_PASSWORD_FILE", str(secret))
+        if source == "file":
+            file.write_text(f'sasl_password_file = "{secret}"')
+        loaded = load_settings(
+            {"sasl_password_file": str(secret)} if source == "flag" else {}, file if source == "file" else None
+        )
+        assert loaded.settings.sasl_password == SecretStr("hunter2")
+        assert loaded.origins["sasl_password"] == source
+        assert loaded.shown()["sasl_password"] == "********"
+
+    def test_a_file_over_a_value_of_a_later_source(
+        self, secret: Path, file: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        file.write_text('sasl_password = "other"')
+        monkeypatch.setenv("EVICTSTREAM_SASL_PASSWORD_FILE", str(secret))
+        assert load_settings(config_file=file).settings.sasl_password == SecretStr("hunter2")
+
+    def test_both_in_one_source_is_an_error(self, secret: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("EVICTSTREAM_SASL_PASSWORD", "other")
+        monkeypatch.setenv("EVICTSTREAM_SASL_PASSWORD_FILE", str(secret))
+        with pytest.raises(SettingsError, match="sasl_password and sasl_password_file are both set"):
+            load_settings()
+
+    def test_one_that_is_missing_is_named(self, tmp_path: Path) -> None:
+        with pytest.raises(SettingsError, match=r"cannot read sasl_password_file /.*/none: No such file"):
+            load_settings({"sasl_password_file": str(tmp_path / "none")})
+
+    def test_only_secrets_have_them(self) -> None:
+        with pytest.raises(SettingsError, match="unknown flag partitions_file"):
+            load_settings({"partitions_file": "3"})
+
+
 class TestUnknownNames:
     def test_in_the_environment(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("EVICTSTREAM_PARTITION", "3")
@@ -147,8 +197,23 @@ class TestUnknownNames:
 class TestBadValues:
     def test_one_line_says_which_and_from_where(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("EVICTSTREAM_PARTITIONS", "many")
-        with pytest.raises(SettingsError, match=r"^partitions \(from environment\): input should be a valid integer"):
+        with pytest.raises(SettingsError, match=r"^partitions \(from environment\): .* integer, not 'many';"):
             load_settings()
+
+    @pytest.mark.parametrize(
+        ("name", "value", "advice"),
+        [
+            ("bootstrap_servers", "localhost", "write host:port, with commas between several, not 'localhost'"),
+            ("topic_prefix", "a/b", "use letters without accents, digits, dots, _ and -, not 'a/b'"),
+            ("partitions", "0", "input should be greater than or equal to 1, not '0'"),
+            ("log_level", "l" * 1_000, f"or 'error', not '{'l' * 100}'"),
+        ],
+        ids=["address", "name", "range", "long"],
+    )
+    def test_a_wrong_value_is_shown_beside_what_fits(self, name: str, value: str, advice: str) -> None:
+        with pytest.raises(SettingsError) as caught:
+            load_settings({name: value})
+        assert str(caught.value).endswith(f"{advice}; `evictstream config --explain` lists every setting")
 
     def test_all_are_named_at_once(self) -> None:
         with pytest.raises(SettingsError) as caught:
@@ -176,6 +241,12 @@ class TestBadValues:
     ("flags", "problem"),
     [
         pytest.param({"security_protocol": "SASL_SSL"}, "needs sasl_mechanism", id="sasl-incomplete"),
+        pytest.param(
+            {"security_protocol": "SASL_SSL", "sasl_mechanism": "OAUTHBEARER", "sasl_username": "me"},
+            "for OAUTHBEARER, sasl_oauth_token_file",
+            id="name-for-token",
+        ),
+        pytest.param({"sasl_oauth_token_file": "t"}, "does not use it", id="token-unused"),
         pytest.param({"sasl_username": "me"}, "does not use it", id="sasl-unused"),
         pytest.param({"ssl_cafile": "ca.pem"}, "does not encrypt", id="tls-files-without-tls"),
         pytest.param(
@@ -209,9 +280,14 @@ class TestNames:
         assert settings.group_id == settings.faust_app_id == "east-v3"
 
 
+def provider(read: Callable[[], str]) -> Callable[[], str]:
+    """Stands for what a client's library makes of the function that reads a token."""
+    return read
+
+
 class TestSecurityArguments:
     def test_plain(self) -> None:
-        assert Settings().security_arguments() == {"security_protocol": "PLAINTEXT"}
+        assert Settings().security_arguments(provider) == {"security_protocol": "PLAINTEXT"}
 
     def test_sasl_over_tls(self) -> None:
         settings = Settings.model_validate(
@@ -222,7 +298,7 @@ class TestSecurityArguments:
                 "sasl_password": "hunter2",
             }
         )
-        arguments = settings.security_arguments()
+        arguments = settings.security_arguments(provider)
         assert arguments.pop("ssl_context").check_hostname is True
         assert arguments == {
             "security_protocol": "SASL_SSL",
@@ -231,6 +307,23 @@ class TestSecurityArguments:
             "sasl_plain_password": "hunter2",
         }
         assert "hunter2" not in repr(settings)
+
+    def test_a_token_is_read_anew_for_each_connection(self, file: Path) -> None:
+        file.write_text("first\n")
+        settings = load_settings(
+            {
+                "security_protocol": "SASL_PLAINTEXT",
+                "sasl_mechanism": "OAUTHBEARER",
+                "sasl_oauth_token_file": str(file),
+            }
+        ).settings
+        read = settings.security_arguments(provider)["sasl_oauth_token_provider"]
+        assert read() == "first"
+        file.write_text("second")
+        assert (read(), repr(read())) == ("second", "'********'")
+        file.unlink()
+        with pytest.raises(FileNotFoundError):
+            settings.security_arguments(provider)
 
 
 def test_secrets_are_masked_where_settings_are_shown() -> None:

@@ -15,7 +15,7 @@ import pytest
 
 from evictstream.streams.broker import jars
 from evictstream.streams.broker.jars import LockedJar, kafka_classpath, locked_jars
-from evictstream.streams.errors import DownloadRefusedError, EmbeddedMissingError, FileMismatchError
+from evictstream.streams.errors import CacheUnusableError, DownloadRefusedError, EmbeddedMissingError, FileMismatchError
 from tests.harness.certificates import OPENSSL, Certificate, certificate, server_context
 
 REAL_LOCK = locked_jars()
@@ -37,7 +37,7 @@ class Repository:
     def __init__(self, *answers: bytes | Exception) -> None:
         self.answers = list(answers)
 
-    def __call__(self, _jar: LockedJar, folder: Path) -> None:
+    def __call__(self, _jar: LockedJar, folder: Path, _repository: str | None) -> None:
         answer = self.answers.pop(0)
         if isinstance(answer, Exception):
             raise answer
@@ -86,6 +86,24 @@ def test_a_refused_download_says_what_to_set_instead(monkeypatch: pytest.MonkeyP
     assert isinstance(caught.value.__cause__, OSError)
 
 
+def test_a_mirror_is_asked_and_no_one_else(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import jgo.maven._core  # noqa: PLC0415 - heavy, and only here
+
+    monkeypatch.setattr(jgo.maven._core, "DEFAULT_REMOTE_REPOS", {"central": "http://127.0.0.1:1"})
+    with _serving() as address:
+        assert kafka_classpath(f"{address}/maven2") == str(file_in(folder))
+    file_in(folder).unlink()
+    with pytest.raises(DownloadRefusedError, match="EVICTSTREAM_KAFKA_REPOSITORY"):
+        kafka_classpath(f"{address}/maven2")
+
+
+def test_a_home_that_cannot_be_written_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
+    with pytest.raises(CacheUnusableError, match=r"file/evictstream/kafka: Not a directory; set XDG_CACHE_HOME"):
+        kafka_classpath()
+
+
 def test_without_the_extra_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "jgo.maven", None)
     with pytest.raises(EmbeddedMissingError, match=r"install evictstream\[embedded\]"):
@@ -128,8 +146,8 @@ def test_an_authority_of_the_system_alone_is_trusted(
 
 
 @contextlib.contextmanager
-def _serving(own: Certificate) -> Iterator[str]:
-    """A repository with one file, over HTTPS."""
+def _serving(own: Certificate | None = None) -> Iterator[str]:
+    """A repository with one file, over HTTPS if there is a certificate."""
 
     class Handler(http.server.BaseHTTPRequestHandler):
         def do_GET(self) -> None:
@@ -142,7 +160,8 @@ def _serving(own: Certificate) -> Iterator[str]:
 
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
         server.handle_error = lambda *_: None  # type: ignore[method-assign]  # a client that does not trust it goes
-        server.socket = server_context(own).wrap_socket(server.socket, server_side=True)
+        if own is not None:
+            server.socket = server_context(own).wrap_socket(server.socket, server_side=True)
         threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield f"https://127.0.0.1:{server.server_address[1]}"
+        yield f"{'http' if own is None else 'https'}://127.0.0.1:{server.server_address[1]}"
         server.shutdown()

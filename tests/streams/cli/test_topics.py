@@ -2,8 +2,12 @@ from __future__ import annotations
 
 import json
 
+import pytest
+
+from evictstream.streams.broker.admin import TopicsReport
 from evictstream.streams.broker.locate import Broker
 from evictstream.streams.broker.ports import free_ports
+from evictstream.streams.cli.topics import _show_choice
 from evictstream.streams.settings import Settings
 from tests.streams.cli.conftest import RunCli
 
@@ -45,6 +49,28 @@ def test_differences_are_a_found_problem(cli: RunCli, settings: Settings) -> Non
 def test_the_address_may_be_a_flag(cli: RunCli, kafka: Broker) -> None:
     result = cli("-b", kafka.bootstrap_servers, "--set", "topic_prefix=none.", "topics", "check", "-o", "json")
     assert json.loads(result.stdout)["bootstrapServers"] == kafka.bootstrap_servers
+
+
+def test_what_stays_as_it_is_made_is_said(cli: RunCli, settings: Settings) -> None:
+    lines = cli("topics", "declare", **environment_of(settings)).stdout.splitlines()
+    assert "2 partitions, 1 copy each: this stays so" in lines
+    assert "2 partitions" not in cli("topics", "declare", **environment_of(settings)).stdout
+
+
+@pytest.mark.parametrize(("brokers", "copies", "warnings"), [(1, 1, 0), (2, 1, 0), (3, 1, 1), (3, 2, 1), (3, 3, 0)])
+def test_few_copies_on_a_kafka_of_three_are_warned_of(
+    brokers: int, copies: int, warnings: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    report = TopicsReport(
+        bootstrap_servers="x:1",
+        topics=("nodes",),
+        created=("nodes",),
+        differences=(),
+        others=frozenset(),
+        brokers=brokers,
+    )
+    _show_choice(Settings(replication_factor=copies), report)
+    assert capsys.readouterr().err.count("EVICTSTREAM_REPLICATION_FACTOR=3") == warnings
 
 
 def test_nobody_there_is_one_line_and_1(cli: RunCli) -> None:
