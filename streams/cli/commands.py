@@ -40,7 +40,7 @@ def commands(
     node: Annotated[str | None, typer.Option(help="Only this node.", metavar="NAME")] = None,
     action: Annotated[
         list[Action] | None,
-        typer.Option(help="Only these actions; repeatable.", case_sensitive=False),
+        typer.Option(help="Only schedule, evict or cancel; repeatable.", metavar="ACTION", case_sensitive=False),
     ] = None,
     maximum: Annotated[int | None, typer.Option("--max", help="Exit after N commands.", min=1, metavar="N")] = None,
     idle_seconds: Annotated[

@@ -1,11 +1,15 @@
-"""The global options of one run, and the settings that they lead to."""
+"""The global options of one run, and the settings that they lead to.
+
+They may stand before a command and after it, as people type them: each command has them too.
+"""
 
 from __future__ import annotations
 
+import functools
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, TextIO, cast, get_args
+from typing import TYPE_CHECKING, Annotated, Any, TextIO, cast
 
 import typer
 
@@ -24,29 +28,26 @@ class GlobalOptions:
         self._flags: dict[str, object] = {}
         self._loaded: LoadedSettings | None = None
 
-    def take_flags(
-        self,
-        config_file: Path | None,
-        bootstrap_servers: str | None,
-        assignments: Sequence[str],
-        *,
-        debug: bool,
-    ) -> None:
-        """Remember the global flags.
+    def take(self, name: str, value: Any) -> None:
+        """Remember a global option; what is given once more replaces what was given, and `--set` adds to it.
+
+        Args:
+            name: `config`, `bootstrap_servers`, `assignments` or `debug`.
+            value: as typed; empty where the option was not given.
 
         Raises:
             WrongUseError: an assignment is not `NAME=VALUE`.
         """
-        self.debug = debug
-        self._config_file = config_file
-        for assignment in assignments:
-            name, equals, value = assignment.partition("=")
-            if not equals:
-                problem = f"--set {assignment} is not NAME=VALUE"
-                raise WrongUseError(problem, next_step="write for example --set partitions=16")
-            self._flags[name.strip().lower()] = value
-        if bootstrap_servers is not None:
-            self._flags["bootstrap_servers"] = bootstrap_servers
+        if not value:
+            return
+        if name == "debug":
+            self.debug = True
+        elif name == "config":
+            self._config_file = value
+        elif name == "bootstrap_servers":
+            self._flags["bootstrap_servers"] = value
+        else:
+            self._flags |= map(_assigned, value)
 
     @property
     def loaded(self) -> LoadedSettings:
@@ -71,21 +72,45 @@ class GlobalOptions:
         return self.loaded.settings
 
 
+def _assigned(assignment: str) -> tuple[str, str]:
+    name, equals, value = assignment.partition("=")
+    if not equals:
+        problem = f"--set {assignment} is not NAME=VALUE"
+        raise WrongUseError(problem, next_step="write for example --set partitions=16")
+    return name.strip().lower(), value
+
+
 def _refuse_secrets(flags: Mapping[str, object]) -> None:
     """Refuse a secret on the command line, which all users of the machine may read in the list of processes."""
-    from pydantic import SecretStr
-
     from evictstream.streams.settings import Settings
+    from evictstream.streams.settings.secrets import is_secret
 
     for name in flags:
-        field = Settings.model_fields.get(name)
-        if field is not None and SecretStr in (field.annotation, *get_args(field.annotation)):
+        if name in Settings.model_fields and is_secret(Settings.model_fields[name]):
             raise WrongUseError(
                 f"--set {name} would stand in the list of processes",
-                next_step=f"give it by the environment, as EVICTSTREAM_{name.upper()}",
+                next_step=f"set EVICTSTREAM_{name.upper()}, or name a file that has it with --set {name}_file=FILE",
             )
 
 
 def global_options(context: typer.Context) -> GlobalOptions:
     """Return what `run` put into typer's context."""
     return context.ensure_object(GlobalOptions)
+
+
+def _take(context: typer.Context, parameter: typer.CallbackParam, value: Any) -> None:
+    global_options(context).take(str(parameter.name), value)
+
+
+_option = functools.partial(typer.Option, callback=_take, expose_value=False, rich_help_panel="Global options")
+
+ConfigOption = Annotated[
+    Path | None, _option(help="TOML file with settings; default: EVICTSTREAM_CONFIG.", metavar="FILE")
+]
+ServersOption = Annotated[
+    str | None, _option("--bootstrap-servers", "-b", help="Addresses of Kafka brokers.", metavar="HOST:PORT,...")
+]
+AssignmentsOption = Annotated[
+    list[str] | None, _option("--set", "-s", help="Any setting; repeatable.", metavar="NAME=VALUE")
+]
+DebugOption = Annotated[bool, _option("--debug", help="Show the traceback of an internal failure.")]

@@ -7,7 +7,8 @@ To add a command `accept-gap`:
    is the help; end it with examples. Take `context: typer.Context` first and get settings from
    `global_options(context).settings`, which also sets up logs. Return nothing, or an `ExitCode`. Import what is heavy
    inside the function. What no service needs is written in `kit/cli`, and its name is in `KIT` too.
-2. add its name and one sentence to `COMMANDS` here. Its module is imported when it runs, so `--help` stays fast.
+2. add its name and one sentence to `COMMANDS` here. Its module is imported when it runs, so `--help` stays fast. The
+   sentence is also the help of a command that has sub-commands.
 3. raise errors of `streams.errors`; print results to stdout with `streams.cli.output`, and nothing else.
 
 Exit codes: 0 done, 1 a found problem, 2 wrong use, 70 an internal failure (a bug in evictstream), 130 stopped by
@@ -23,14 +24,18 @@ import keyword
 import sys
 import traceback
 from collections.abc import Sequence
-from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, cast
 
 import typer
-from typer._click import Command, Context  # typer carries click inside and shows only part of it
 from typer.core import TyperCommand, TyperGroup
 
-from evictstream.streams.cli.global_options import GlobalOptions, global_options
+from evictstream.streams.cli.global_options import (
+    AssignmentsOption,
+    ConfigOption,
+    DebugOption,
+    GlobalOptions,
+    ServersOption,
+)
 from evictstream.streams.cli.output import say, warn
 from evictstream.streams.errors import EvictstreamError, ExitCode
 from evictstream.streams.printing import PrintableStream
@@ -39,6 +44,7 @@ COMMANDS = {
     "broker": "Run an embedded Kafka for trying out.",
     "demo": "Play a recorded outage to two workers, kill one, and check every command.",
     "config": "Show the effective settings and where each comes from.",
+    "version": "Show the versions of evictstream, Python and the clients.",
     "worker": "Run a worker: keep deadlines and send commands.",
     "execute": "Carry out eviction commands in clusters.",
     "feed": "Watch nodes and pods of clusters and write them to the topics.",
@@ -59,6 +65,11 @@ COMMANDS = {
 KIT = frozenset({"demo", "import", "explain", "record", "replay", "what-if", "conformance", "rules"})
 
 
+HELP_OPTIONS = ["-h", "--help"]
+
+AnyCommand = TyperCommand | TyperGroup
+
+
 class LazyGroup(TyperGroup):
     """Has name and help of every command, and imports only the command that is run."""
 
@@ -66,28 +77,55 @@ class LazyGroup(TyperGroup):
         """Make a stub for each command, enough for help and suggestions."""
         super().__init__(**attributes)
         self.commands = {name: TyperCommand(name, help=sentence) for name, sentence in COMMANDS.items()}
+        _hide_types_of_flags(self)
 
-    def resolve_command(self, ctx: Context, args: list[str]) -> tuple[str | None, Command | None, list[str]]:
-        """Replace the stub of the named command by the command."""
+    def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, AnyCommand | None, list[str]]:
+        """Replace the stub of the named command by the command.
+
+        `help topics` is `topics --help`, and so is `topics` alone, which has sub-commands.
+        """
+        if args[0] == "help":
+            args = [*args[1:], "--help"]
         name, stub, rest = super().resolve_command(ctx, args)
-        return name, None if stub is None or name is None else _load(name), rest
+        if stub is None or name is None:
+            return name, None, rest
+        command = _load(name)
+        return name, command, rest or (["--help"] if isinstance(command, TyperGroup) else [])
 
 
 @functools.cache  # for programs that run several command lines, such as tests
-def _load(name: str) -> Command:
+def _load(name: str) -> AnyCommand:
     # The module of a command named like a Python keyword ends with an underscore.
     suffix = "_" if keyword.iskeyword(name) else ""
     room = "kit" if name in KIT else "streams"
     module = importlib.import_module(f"evictstream.{room}.cli.{name.replace('-', '_')}{suffix}")
-    command = typer.main.get_command(module.app)
+    command = cast("AnyCommand", typer.main.get_command(module.app))
     command.name = name
+    command.help = command.help or COMMANDS[name]
+    _take_global_options(command)
     return command
+
+
+def _take_global_options(command: AnyCommand) -> None:
+    """Let a command, and all below it, take the options that may also stand before it."""
+    command.params += [option for option in typer.main.get_command(app).params if not option.expose_value]
+    _hide_types_of_flags(command)
+    if isinstance(command, TyperGroup):
+        for each in command.commands.values():
+            _take_global_options(cast("AnyCommand", each))
+
+
+def _hide_types_of_flags(command: AnyCommand) -> None:
+    """Help would say `<bool>` behind each flag, which takes no value; typer has no setting for that."""
+    for option in command.get_params(typer.Context(command, help_option_names=HELP_OPTIONS)):
+        if getattr(option, "is_flag", False):
+            option.metavar = ""
 
 
 app = typer.Typer(
     cls=LazyGroup,
     add_completion=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
+    context_settings={"help_option_names": HELP_OPTIONS},
     rich_markup_mode="markdown",
 )
 
@@ -100,37 +138,27 @@ def _show_version(wanted: bool) -> None:
 
 @app.callback()
 def root(
-    context: typer.Context,
-    config: Annotated[
-        Path | None,
-        typer.Option(help="TOML file with settings; default: EVICTSTREAM_CONFIG.", metavar="FILE"),
-    ] = None,
-    bootstrap_servers: Annotated[
-        str | None,
-        typer.Option("--bootstrap-servers", "-b", help="Addresses of Kafka brokers.", metavar="HOST:PORT,..."),
-    ] = None,
-    assignments: Annotated[
-        list[str] | None,
-        typer.Option("--set", "-s", help="Any setting; repeatable.", metavar="NAME=VALUE"),
-    ] = None,
-    debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an internal failure.")] = False,
+    config: ConfigOption = None,
+    bootstrap_servers: ServersOption = None,
+    assignments: AssignmentsOption = None,
+    debug: DebugOption = False,
     version: Annotated[
         bool,
-        typer.Option("--version", help="Show the version.", callback=_show_version, is_eager=True),
+        typer.Option("--version", "-V", help="Show the version.", callback=_show_version, is_eager=True),
     ] = False,
 ) -> None:
     """Evict pods from tainted Kubernetes nodes, with durable timers on Kafka.
 
-    Settings come from flags, then the environment (EVICTSTREAM_...), then the file, then defaults.
+    Settings come from flags, then the environment (EVICTSTREAM_...), then the file, then defaults. Each command takes
+    the global options too, after its name.
 
     Examples:
 
     * `evictstream broker` runs a Kafka for trying out
-    * `evictstream -b localhost:9092 topics declare` creates the topics
-    * `evictstream --set partitions=64 config` shows the effective settings
+    * `evictstream topics declare -b localhost:9092` creates the topics
+    * `evictstream config --set partitions=64` shows the effective settings
     """
-    del version
-    global_options(context).take_flags(config, bootstrap_servers, assignments or [], debug=debug)
+    del config, bootstrap_servers, assignments, debug, version  # each is taken by its callback
 
 
 def run(arguments: Sequence[str]) -> int:
@@ -146,7 +174,9 @@ def run(arguments: Sequence[str]) -> int:
     except EvictstreamError as error:
         return _fail(state, error, str(error), error.exit_code)
     except typer.TyperException as error:  # the command line itself is wrong
-        return _fail(state, error, f"{error.format_message()} Try --help.", ExitCode.WRONG_USE)
+        sentence = error.format_message()
+        stop = "" if sentence.endswith((".", "?")) else "."
+        return _fail(state, error, f"{sentence}{stop} Try --help.", ExitCode.WRONG_USE)
     except typer.Abort as error:
         return _fail(state, error, "no input to read the answer from", ExitCode.WRONG_USE)
     except Exception as error:  # noqa: BLE001 - the last place that can turn a bug into one line

@@ -14,9 +14,6 @@ import typer
 from evictstream.streams.cli.columns import Columns
 from evictstream.streams.printing import one_line, printable_json
 
-# A pipe has no width; with rich's 80 columns it would break lines that scripts search.
-PIPE_WIDTH = 1_000
-
 LOOK_AHEAD_ROWS = 200
 """Rows of a long table that set the widths before the first is printed; enough that few later rows widen a column."""
 
@@ -60,7 +57,10 @@ def print_json(value: Mapping[str, object]) -> None:
 
 
 def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-    """Print rows under column titles, aligned; breaks lines only on a terminal."""
+    """Print rows under column titles, aligned; breaks lines only on a terminal, and pads none in a pipe."""
+    if not sys.stdout.isatty():
+        print_long_table(columns, rows)
+        return
     from rich.table import Table
     from rich.text import Text
 
@@ -69,8 +69,7 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     table = Table(*columns, box=None, pad_edge=False, header_style="bold")
     for row in rows:
         table.add_row(*(Text(one_line(cell)) for cell in row))  # Text: brackets in a value are not markup
-    console = PrintableConsole(width=None if sys.stdout.isatty() else PIPE_WIDTH, highlight=False)
-    console.print(table)
+    PrintableConsole(highlight=False).print(table)
 
 
 def print_long_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:

@@ -4,31 +4,31 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterator
+from typing import cast
 
 import typer
-from typer._click import Command
 from typer.core import TyperGroup
 
-from evictstream.streams.cli.main import COMMANDS, _load, app
+from evictstream.streams.cli.main import COMMANDS, AnyCommand, _load, app
 
 
 @functools.cache
-def commands() -> tuple[tuple[tuple[str, ...], Command], ...]:
+def commands() -> tuple[tuple[tuple[str, ...], AnyCommand], ...]:
     """List each command that does something, with the words that call it; the program itself has none."""
     return (
-        ((), typer.main.get_command(app)),
+        ((), cast("AnyCommand", typer.main.get_command(app))),
         *(found for name in COMMANDS for found in _below((name,), _load(name))),
     )
 
 
-def _below(words: tuple[str, ...], command: Command) -> Iterator[tuple[tuple[str, ...], Command]]:
+def _below(words: tuple[str, ...], command: AnyCommand) -> Iterator[tuple[tuple[str, ...], AnyCommand]]:
     if not isinstance(command, TyperGroup):
         yield words, command
         return
     for name, sub in command.commands.items():
-        yield from _below((*words, name), sub)
+        yield from _below((*words, name), cast("AnyCommand", sub))
 
 
-def options_of(command: Command) -> frozenset[str]:
+def options_of(command: AnyCommand) -> frozenset[str]:
     """Name what can be typed after a command, `--output` and `-o` alike."""
     return frozenset(name for parameter in command.params for name in (*parameter.opts, *parameter.secondary_opts))

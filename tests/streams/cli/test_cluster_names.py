@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from typer._click import Command
 
-from evictstream.streams.cli.main import run
+from evictstream.streams.cli.main import AnyCommand, run
 from evictstream.streams.errors import ExitCode
 from tests.streams.cli.command_tree import commands
 
@@ -25,7 +24,7 @@ def _naming() -> Iterator[tuple[tuple[str, ...], list[str]]]:
             yield words, []
 
 
-def _needed(command: Command) -> list[str]:
+def _needed(command: AnyCommand) -> list[str]:
     return ["x" for parameter in command.params if parameter.param_type_name == "argument" and parameter.required]
 
 

@@ -1,8 +1,10 @@
 from __future__ import annotations
 
 import importlib.metadata
+import json
 import subprocess
 import sys
+from pathlib import Path
 from typing import NoReturn
 
 import pytest
@@ -11,6 +13,7 @@ import typer
 from evictstream.streams.cli import main
 from evictstream.streams.cli.main import COMMANDS, run
 from evictstream.streams.errors import ExitCode, FoundProblemError
+from tests.streams.cli.command_tree import commands, options_of
 from tests.streams.cli.conftest import RunCli
 
 
@@ -47,17 +50,71 @@ def test_help_imports_nothing_heavy() -> None:
     assert done.returncode == 0
 
 
-def test_version(cli: RunCli) -> None:
-    result = cli("--version")
+@pytest.mark.parametrize("option", ["--version", "-V"])
+def test_version(option: str, cli: RunCli) -> None:
+    result = cli(option)
     assert result.stdout.strip() == importlib.metadata.version("evictstream")
+
+
+def test_a_report_gets_all_versions_from_one_command(cli: RunCli) -> None:
+    shown = json.loads(cli("version", "-o", "json").stdout)
+    assert shown["evictstream"] == importlib.metadata.version("evictstream")
+    assert shown["libraries"]["aiokafka"] == importlib.metadata.version("aiokafka")
+    assert f"Python {shown['python']}" in cli("version").stdout
+
+
+@pytest.mark.parametrize(
+    "question", [["topics"], ["topics", "--help"], ["help", "topics"]], ids=["alone", "option", "word"]
+)
+def test_a_group_tells_its_commands_and_what_it_is_for(question: list[str], cli: RunCli) -> None:
+    result = cli(*question, COLUMNS="200")
+    assert result.returncode == ExitCode.DONE
+    assert COMMANDS["topics"] in result.stdout
+    assert "declare" in result.stdout
+
+
+def test_help_names_no_type_behind_a_flag(capsys: pytest.CaptureFixture[str]) -> None:
+    for words, _ in commands():
+        run([*words, "--help"])
+    assert "bool" not in capsys.readouterr().out
+
+
+class TestGlobalOptionsAfterACommand:
+    def test_each_command_takes_them(self) -> None:
+        names = {"--config", "--bootstrap-servers", "-b", "--set", "-s", "--debug"}
+        assert [words for words, command in commands() if not names <= options_of(command)] == []
+
+    def test_none_has_two_meanings(self) -> None:
+        for words, command in commands():
+            names = [parameter.name for parameter in command.params]
+            typed = [text for parameter in command.params for text in (*parameter.opts, *parameter.secondary_opts)]
+            assert len(set(names)) == len(names), words
+            assert len(set(typed)) == len(typed), words
+
+    def test_they_mean_the_same_there(self, cli: RunCli, tmp_path: Path) -> None:
+        file = tmp_path / "evictstream.toml"
+        file.write_text("state_version = 2")
+        options = ["--config", str(file), "-b", "kafka:9092", "-s", "partitions=16"]
+        assert cli("config", "-o", "json", *options).stdout == cli(*options, "config", "-o", "json").stdout
+
+    def test_the_last_one_counts(self, cli: RunCli) -> None:
+        line = ["-s", "partitions=2", "-s", "state_version=2", "-b", "x:1", "config", "-s", "partitions=3", "-b", "y:1"]
+        shown = json.loads(cli(*line, "-o", "json").stdout)
+        given = ("partitions", "state_version", "bootstrap_servers")
+        assert [shown[name]["value"] for name in given] == [3, 2, "y:1"]
+
+    def test_debug_shows_where(self, capsys: pytest.CaptureFixture[str]) -> None:
+        assert run(["config", "--debug", "-s", "partitions=0"]) == ExitCode.WRONG_USE
+        assert "Traceback" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
     ("arguments", "line"),
     [
         pytest.param(["topic"], "No such command 'topic'. Did you mean 'topics'?", id="misspelt-command"),
-        pytest.param(["topics"], "Missing command", id="no-sub-command"),
-        pytest.param(["--nope"], "No such option: --nope", id="unknown-option"),
+        pytest.param(["topics", "-b", "x:1"], "Missing command. Try", id="no-sub-command"),
+        pytest.param(["--nope"], "No such option: --nope. Try --help.", id="unknown-option"),
+        pytest.param(["help", "nope"], "No such command 'nope'.", id="help-for-nothing"),
         pytest.param(["broker", "--port", "x"], "--port", id="bad-number"),
         pytest.param(["broker", "--nodes", "9"], "--nodes", id="out-of-range"),
         pytest.param(["--set", "partitions", "config"], "is not NAME=VALUE", id="set-without-value"),
