@@ -16,7 +16,7 @@ from typing import Self
 
 from evictstream.streams.broker.ports import LOOPBACK, free_ports
 from tests.e2e.api_client import ApiClient, Object, RefusedError
-from tests.e2e.binaries import binaries_folder
+from tests.e2e.binaries import CONTROL_PLANE
 from tests.e2e.credentials import kubeconfig
 from tests.e2e.server_process import ServerProcess
 
@@ -91,7 +91,7 @@ class ControlPlane:
         self._clients: dict[str, ApiClient] = {}
         self._client_port, self._peer_port, self.port, manager_port = free_ports(4)
         self.url = f"https://{LOOPBACK}:{self.port}"
-        binaries = binaries_folder()
+        binaries = CONTROL_PLANE.folder()
         self.etcd = ServerProcess(binaries / "etcd", self._etcd_flags(), folder=folder)
         self.apiserver = ServerProcess(
             binaries / "kube-apiserver", [*self._apiserver_flags(), *apiserver_flags], folder=folder
@@ -185,7 +185,7 @@ class ControlPlane:
         return False
 
     def _run_certificates(self, asked: Sequence[str]) -> None:
-        subprocess.run([binaries_folder() / "certificates", self._secrets, *asked], check=True)
+        subprocess.run([CONTROL_PLANE.folder() / "certificates", self._secrets, *asked], check=True)
 
     def _write_secrets(self) -> None:
         self._secrets.mkdir(mode=0o700, exist_ok=True)

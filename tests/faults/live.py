@@ -27,7 +27,7 @@ from typing import Final, NamedTuple, Protocol
 from evictstream.streams.broker.admin import declare_topics
 from evictstream.streams.broker.embedded import EmbeddedBroker
 from evictstream.streams.settings import Settings
-from tests.e2e.binaries import are_built
+from tests.e2e.binaries import CONTROL_PLANE
 from tests.e2e.control_plane import UNTHROTTLED, ControlPlane
 from tests.e2e.hollow_nodes import HollowNodes
 from tests.e2e.objects import NODES, pod, pods, taint, tolerates
@@ -237,7 +237,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--scene", action="append", choices=[f"{part}-{way}" for part, way in scenes])
     asked = parser.parse_args().scene
-    if not are_built():
+    if not CONTROL_PLANE.are_built():
         print("there is no control plane: run `make kubernetes`", file=sys.stderr)
         return 2
     is_right = True

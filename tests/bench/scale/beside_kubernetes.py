@@ -26,7 +26,7 @@ from typing import IO, Final, NamedTuple
 from tests.bench.figures import Bound, Compared, Figure, Goal, WrongResultError, require
 from tests.bench.lab import Lab, say
 from tests.bench.scale.processes import MeasuredProcess, cpu_seconds, running, until
-from tests.e2e.binaries import are_built, binaries_folder
+from tests.e2e.binaries import CONTROL_PLANE
 from tests.e2e.control_plane import UNTHROTTLED, ControlPlane
 from tests.e2e.hollow_nodes import HollowNodes
 from tests.e2e.objects import NODES, pod, pods, taint, tolerates
@@ -138,7 +138,7 @@ class _Scene:
 
 async def measure(lab: Lab) -> list[Figure]:
     """Measure in turns, first the one and then the other."""
-    require(are_built(), "there is no control plane: run `make kubernetes`")
+    require(CONTROL_PLANE.are_built(), "there is no control plane: run `make kubernetes`")
     share, rounds = (QUICK_SHARE, QUICK_ROUNDS) if lab.is_quick else (1, ROUNDS)
     tainted = TAINTED_NODES // share
     nodes = max(NODES_THERE // share, 2 * rounds * (tainted + 1))
@@ -196,7 +196,7 @@ async def _theirs(plane: ControlPlane) -> AsyncIterator[Processes]:
         for each in plane.controller_manager.arguments[1:]
         if not each.startswith(("--controllers=", "--secure-port="))
     ]
-    program = binaries_folder() / "kube-controller-manager"
+    program = CONTROL_PLANE.folder() / "kube-controller-manager"
     more = ["--controllers=taint-eviction-controller,daemonset-controller", "--secure-port=0"]
     server = ServerProcess(program, [*arguments, *more], folder=folder)
     server.start()
