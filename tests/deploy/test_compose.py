@@ -25,6 +25,7 @@ FOUND = compose()
 SERVICES: dict[str, dict[str, Any]] = FOUND["services"]
 KAFKA = SERVICES["kafka"]
 OURS = {name: service for name, service in SERVICES.items() if name != "kafka"}
+CLUSTER = ("feed", "executor")
 VERSION = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
 
 # Compose refuses others; without this list, only the first start would find a misspelt key.
@@ -40,13 +41,16 @@ SERVICE_KEYS = {
     "image",
     "init",
     "logging",
+    "network_mode",
     "ports",
+    "profiles",
     "pull_policy",
     "read_only",
     "restart",
     "security_opt",
     "stop_grace_period",
     "tmpfs",
+    "user",
     "volumes",
 }
 
@@ -152,7 +156,38 @@ class TestOurContainers:
         assert all(variable.startswith(ENVIRONMENT_PREFIX) for variable in environment)
         for variable, value in environment.items():
             monkeypatch.setenv(variable, str(value))
-        assert load_settings().settings == Settings(bootstrap_servers="kafka:9092")
+        own = {"bootstrap_servers", "health_host", "health_port"}
+        assert load_settings().settings.model_dump(exclude=own) == Settings().model_dump(exclude=own)
+
+    @every_service_of_ours
+    def test_health_is_reached_from_the_machine_alone(self, name: str) -> None:
+        environment = OURS[name]["environment"]
+        host, port = (environment[f"EVICTSTREAM_HEALTH_{each}"] for each in ("HOST", "PORT"))
+        if name in CLUSTER:
+            assert OURS[name]["network_mode"] == "host"
+            assert host == "127.0.0.1"
+        else:
+            assert host == "0.0.0.0"  # noqa: S104 - of the container
+            # Whoever serves health is published, on loopback: a port for each of several workers.
+            published = [each.rsplit(":", 1) for each in OURS[name].get("ports", ())]
+            assert published == ([["127.0.0.1:9464-9471", str(port)]] if name == "worker" else [])
+
+    def test_no_two_take_a_port_of_the_machine(self) -> None:
+        ports = {*range(9464, 9472), *(int(OURS[name]["environment"]["EVICTSTREAM_HEALTH_PORT"]) for name in CLUSTER)}
+        assert len(ports) == 8 + len(CLUSTER)
+
+    def test_a_cluster_is_fed_and_observed_only_when_asked_for(self) -> None:
+        asked = {name for name, service in SERVICES.items() if "profiles" in service}
+        assert asked == set(CLUSTER)
+        assert OURS["executor"]["command"][-2:] == ["--mode", "observe"]
+        given = {"CLUSTER": "prod-eu-1", "MODE": "delete", "USER_ID": "501", "KUBECONFIG": "/home/u/kind"}
+        services = compose(given)["services"]
+        for name in CLUSTER:
+            words = services[name]["command"]
+            assert words[words.index("--cluster") + 1] == "prod-eu-1"
+            assert services[name]["volumes"][0]["source"] == "/home/u/kind"
+            assert str(services[name]["user"]) == "501"
+        assert services["executor"]["command"][-1] == "delete"
 
     def test_settings_can_be_given(self, monkeypatch: pytest.MonkeyPatch) -> None:
         given = {"EVICTSTREAM_PARTITIONS": "4", "EVICTSTREAM_LOG_LEVEL": "debug"}
@@ -163,8 +198,9 @@ class TestOurContainers:
 
     def test_they_find_kafka(self) -> None:
         advertised = KAFKA["environment"]["KAFKA_ADVERTISED_LISTENERS"].split(",")
-        for service in OURS.values():
-            assert f"INSIDE://{service['environment']['EVICTSTREAM_BOOTSTRAP_SERVERS']}" in advertised
+        for name, service in OURS.items():
+            listener = "OUTSIDE" if name in CLUSTER else "INSIDE"
+            assert f"{listener}://{service['environment']['EVICTSTREAM_BOOTSTRAP_SERVERS']}" in advertised
 
     @every_service_of_ours
     def test_can_do_nothing_but_its_work(self, name: str) -> None:
@@ -173,8 +209,10 @@ class TestOurContainers:
         assert service["cap_drop"] == ["ALL"]
         assert service["security_opt"] == ["no-new-privileges:true"]
         assert [mount.split(":")[0] for mount in service["tmpfs"]] == ["/tmp"]  # noqa: S108 - inside the container
-        assert "volumes" not in service
-        assert "ports" not in service
+        mounts = [(each["target"], each["read_only"]) for each in service.get("volumes", ())]
+        assert mounts == ([("/etc/evictstream/kubeconfig", True)] if name in CLUSTER else [])
+        if mounts:
+            assert mounts[0][0] in service["command"]
 
     @every_service_of_ours
     def test_signals_arrive(self, name: str) -> None:
@@ -201,8 +239,9 @@ class TestOurContainers:
         )
         assert said.stdout == "1f2e3d4c5b6a worker\n"
 
-    def test_worker_may_finish(self) -> None:
-        assert seconds(OURS["worker"]["stop_grace_period"]) >= STOP_TIMEOUT_SECONDS + 10
+    @pytest.mark.parametrize("name", ["worker", *CLUSTER])
+    def test_it_may_finish(self, name: str) -> None:
+        assert seconds(OURS[name]["stop_grace_period"]) >= STOP_TIMEOUT_SECONDS + 10
 
 
 class TestAllContainers:
@@ -276,7 +315,7 @@ def test_examples_at_the_top_are_real() -> None:
     head = FILE.read_text(encoding="utf-8").split("\nname:", 1)[0]
     lines = [line.removeprefix("#").strip() for line in head.splitlines()]
     containers = [shlex.split(line.rstrip("\\")) for line in lines if line.startswith("docker compose run ")]
-    assert len(containers) == 2
+    assert len(containers) == 1
     for words in containers:
         service = next(word for word in words[3:] if not word.startswith("--"))
         assert service in OURS
