@@ -32,22 +32,32 @@ def test_two_files_grant_what_each_grants_in_any_order(first: str, second: str) 
 
 
 @pytest.mark.parametrize("mode", list(ExecutorMode))
-def test_the_file_of_a_mode_grants_what_it_needs(mode: ExecutorMode) -> None:
+def test_the_file_of_a_mode_grants_what_it_needs_alone(mode: ExecutorMode) -> None:
     needed = {
         *READ_RIGHTS,
         *OF_MODE[mode],
+        # One file is enough to delete after a while.
+        *(OF_MODE[ExecutorMode.EVICT] if mode is ExecutorMode.DELETE else ()),
         *(() if mode is ExecutorMode.OBSERVE else EVENT_RIGHTS),
         ("get", "namespaces"),
     }
-    assert needed <= rights(f"executor-{mode}.yaml")
+    assert rights(f"executor-{mode}.yaml") == needed
 
 
-def test_one_file_is_enough_to_delete_after_a_while() -> None:
-    assert {*OF_MODE[ExecutorMode.EVICT], *OF_MODE[ExecutorMode.DELETE]} <= rights("executor-delete.yaml")
+def test_a_feed_may_read_nodes_and_pods_alone() -> None:
+    followed = {(verb, resource) for verb in ("list", "watch") for resource in ("nodes", "pods")}
+    assert rights("feed.yaml") == followed | {("get", "namespaces")}
 
 
 def test_observing_and_feeding_write_nothing() -> None:
     assert {verb for verb, _ in rights("executor-observe.yaml", "feed.yaml")} == {"get", "list", "watch"}
+
+
+@pytest.mark.parametrize("file", OBJECTS)
+def test_of_namespaces_one_may_be_read(file: str) -> None:
+    (role,) = (each for each in OBJECTS[file] if each["kind"] == "ClusterRole")
+    named = [rule.get("resourceNames") for rule in role["rules"] if "namespaces" in rule["resources"]]
+    assert named == [["kube-system"]]
 
 
 @pytest.mark.parametrize("file", OBJECTS)
