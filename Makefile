@@ -68,12 +68,14 @@ faults: $(VENV)/.ready ## Kill, pause and cut while it runs, and compare with wh
 specs: $(VENV)/.ready ## Search the model of one partition's protocol in every order, with each guard and without (needs spin and cc; minutes).
 	$(BIN)/python -m tests.specs $(ARGS)
 
-kubernetes: $(VENV)/.ready ## Build a real Kubernetes control plane (needs Go; minutes, once).
+kubernetes: $(VENV)/.ready ## Build a real Kubernetes control plane, and Helm (needs Go; minutes, once).
 	$(BIN)/python -m tests.e2e.binaries
+	$(BIN)/python -m tests.e2e.chart
 
 # Without Go the tests are still collected, and each says why it is skipped.
 e2e: $(VENV)/.ready ## Run the tests on a real Kubernetes control plane.
 	-$(BIN)/python -m tests.e2e.binaries
+	-$(BIN)/python -m tests.e2e.chart
 	$(BIN)/python -m pytest -m e2e $(if $(ARGS),$(ARGS),tests/e2e)
 	$(if $(ARGS),,$(BIN)/python -m tests.faults.live)
 

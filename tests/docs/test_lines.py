@@ -9,7 +9,7 @@ import pytest
 from tests.docs.test_habits import ROOT
 
 MOST_CHARACTERS = 120
-FOLDERS = (".github", "docs", "examples", "tests")
+FOLDERS = (".github", "deploy", "docs", "examples", "tests")
 PAGES = sorted([*ROOT.glob("*.md"), *(page for folder in FOLDERS for page in (ROOT / folder).rglob("*.md"))])
 
 

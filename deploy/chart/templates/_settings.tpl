@@ -1,0 +1,24 @@
+{{/* The environment that all programs share: they must mean the same topics. */}}
+{{- define "evictstream.settings" -}}
+EVICTSTREAM_BOOTSTRAP_SERVERS: {{ .Values.kafka.bootstrapServers | quote }}
+EVICTSTREAM_HEALTH_HOST: 0.0.0.0
+EVICTSTREAM_HEALTH_PORT: {{ .Values.health.port | toJson | quote }}
+{{- with .Values.kafka }}
+EVICTSTREAM_SECURITY_PROTOCOL: {{ if .sasl.mechanism }}SASL_{{ if .tls.enabled }}SSL{{ else }}PLAINTEXT{{ end }}
+  {{- else if .tls.enabled }}SSL{{ else }}PLAINTEXT{{ end }}
+{{- with .sasl.mechanism }}
+EVICTSTREAM_SASL_MECHANISM: {{ . }}
+{{- end }}
+{{- if .tls.caSecretName }}
+EVICTSTREAM_SSL_CAFILE: /etc/evictstream/kafka-authority/ca.crt
+{{- end }}
+{{- if .tls.clientCertificate }}
+EVICTSTREAM_SSL_CERTFILE: /etc/evictstream/kafka-user/tls.crt
+EVICTSTREAM_SSL_KEYFILE: /etc/evictstream/kafka-user/tls.key
+{{- end }}
+{{- end }}
+{{- range $name, $value := .Values.settings }}
+{{- /* Helm reads numbers as floats; JSON writes large ones without an exponent. */}}
+EVICTSTREAM_{{ upper $name }}: {{ if kindIs "string" $value }}{{ quote $value }}{{ else }}{{ toJson $value | quote }}{{ end }}
+{{- end }}
+{{- end }}

@@ -1,0 +1,138 @@
+"""Values of the chart: those that have to be given, some that all must work, and wrong ones, one of each kind."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping
+from typing import Any, Final
+
+Values = dict[str, Any]
+
+LEAST: Final[Values] = {
+    "image": {"repository": "registry.example/evictstream"},
+    "kafka": {"bootstrapServers": "kafka-1:9092,kafka-2:9092"},
+    "clusters": [{"name": "prod-eu-1"}],
+}
+
+
+def merged(base: Mapping[str, Any], change: Mapping[str, Any]) -> Values:
+    """Merge as Helm does: mappings key by key, everything else as a whole."""
+    found = copy.deepcopy(dict(base))
+    for name, value in change.items():
+        below = found.get(name)
+        found[name] = merged(below, value) if isinstance(below, dict) and isinstance(value, dict) else value
+    return found
+
+
+MANY: Final[Values] = {
+    "kubeconfigSecretName": "fleet",
+    "clusters": [{"name": "prod-eu-1", "context": "admin@eu"}, {"name": "prod us", "context": "us", "mode": "evict"}],
+}
+SECURED: Final[Values] = {
+    "kafka": {
+        "tls": {"enabled": True, "caSecretName": "kafka-ca", "clientCertificate": True, "certificateKey": "user.crt"},
+        "sasl": {"mechanism": "SCRAM-SHA-512"},
+        "user": {"secretName": "evictstream-kafka"},
+        "users": {
+            "executor": {"secretName": "evictstream-executor-kafka", "username": "acts"},
+            "topics": {"secretName": "evictstream-operator-kafka"},
+        },
+    }
+}
+
+# What all must render, pass the API server, and give commands that the program takes.
+TAKEN: Final[dict[str, Values]] = {
+    "least": {},
+    "delete": {"executor": {"mode": "delete", "rate": 0.5, "events": "all"}},
+    "evict": {"executor": {"mode": "evict", "rate": 1_000_000, "burst": 1_000_000}},
+    "evict, then delete": {"executor": {"mode": "evict", "deleteAfterSeconds": 3600}},
+    "mode of the cluster": {"clusters": [{"name": "prod-eu-1", "mode": "delete"}]},
+    "many clusters": MANY,
+    "secured": SECURED,
+    "workers only": {"clusters": [], "feed": {"enabled": False}, "executor": {"enabled": False}},
+    "nothing but programs": {
+        "topics": {"enabled": False},
+        "rbac": {"create": False},
+        "networkPolicy": {"enabled": False},
+        "podDisruptionBudget": {"enabled": False},
+    },
+    "all there is": {
+        "fullnameOverride": "evictions",
+        "image": {"tag": "1.2.3", "digest": f"sha256:{'0' * 64}", "pullPolicy": "Always"},
+        "imagePullSecrets": ["pull"],
+        "settings": {"max_object_bytes": 1_000_000, "changelog_dirty_ratio": 0.3, "comparison_operators": True},
+        "feed": {"newEpoch": True, "replicas": 1},
+        "worker": {"replicas": 16, "resources": {"requests": {"cpu": 2}, "limits": {"memory": "2Gi"}}},
+        "health": {"port": 8080},
+        "networkPolicy": {
+            "scrapers": [{"podSelector": {"matchLabels": {"app": "prometheus"}}}],
+            "kafkaPorts": [9093],
+            "egress": [{"ports": [{"protocol": "TCP", "port": 3128}]}],
+        },
+        "serviceMonitor": {"enabled": True, "labels": {"release": "prometheus"}},
+        "nodeSelector": {"kubernetes.io/os": "linux"},
+        "tolerations": [{"key": "node-role.kubernetes.io/infra", "operator": "Exists", "effect": "NoSchedule"}],
+        "affinity": {"nodeAffinity": {}},
+        "priorityClassName": "system-cluster-critical",
+        "podAnnotations": {"sidecar.istio.io/inject": "false"},
+        "podSecurityContext": {"runAsUser": 20_000},
+    },
+}
+
+_KAFKA: Final = LEAST["kafka"]["bootstrapServers"]
+
+# What is wrong, and the path that the refusal has to name.
+REFUSED: Final[dict[str, tuple[Values, str]]] = {
+    "an unknown name": ({"replicas": 2}, ""),
+    "an unknown name further down": ({"worker": {"replica": 2}}, "/worker"),
+    "an unknown setting": ({"settings": {"partition": 8}}, "/settings"),
+    "a setting that the chart makes": ({"settings": {"health_port": 1}}, "/settings"),
+    "a setting in upper case": ({"settings": {"EVICTSTREAM_PARTITIONS": 8}}, "/settings"),
+    "a setting of another type": ({"settings": {"partitions": "64"}}, "/settings/partitions"),
+    "a setting beyond its limit": ({"settings": {"partitions": 5000}}, "/settings/partitions"),
+    "a setting of no choice": ({"settings": {"log_level": "trace"}}, "/settings/log_level"),
+    "text for a number": ({"worker": {"replicas": "two"}}, "/worker/replicas"),
+    "a fraction": ({"worker": {"replicas": 1.5}}, "/worker/replicas"),
+    "below zero": ({"feed": {"replicas": -1}}, "/feed/replicas"),
+    "text for a flag": ({"worker": {"enabled": "yes"}}, "/worker/enabled"),
+    "a number for text": ({"image": {"tag": 1.2}}, "/image/tag"),
+    "no image": ({"image": {"repository": ""}}, "/image/repository"),
+    "a digest in the name": ({"image": {"repository": "evictstream@sha256:1"}}, "/image/repository"),
+    "a digest that is none": ({"image": {"digest": "sha256:12"}}, "/image/digest"),
+    "no Kafka": ({"kafka": {"bootstrapServers": ""}}, "/kafka/bootstrapServers"),
+    "Kafka without a port": ({"kafka": {"bootstrapServers": "kafka"}}, "/kafka/bootstrapServers"),
+    "Kafka as a list": ({"kafka": {"bootstrapServers": [_KAFKA]}}, "/kafka/bootstrapServers"),
+    "no cluster": ({"clusters": []}, "/clusters"),
+    "a cluster as text": ({"clusters": ["prod-eu-1"]}, "/clusters/0"),
+    "a cluster without a name": ({"clusters": [{"mode": "observe"}]}, "/clusters/0"),
+    "a cluster's name with a slash": ({"clusters": [{"name": "arn:aws:eks/shop"}]}, "/clusters/0/name"),
+    "two clusters without a kubeconfig": ({"clusters": [{"name": "a"}, {"name": "b"}]}, "/clusters"),
+    "a context without a kubeconfig": ({"clusters": [{"name": "a", "context": "c"}]}, "/clusters/0/context"),
+    "a mode of a cluster": ({"clusters": [{"name": "a", "mode": "dry-run"}]}, "/clusters/0/mode"),
+    "a mode": ({"executor": {"mode": "Delete"}}, "/executor/mode"),
+    "events": ({"executor": {"events": True}}, "/executor/events"),
+    "a rate of nothing": ({"executor": {"rate": 0}}, "/executor/rate"),
+    "a mechanism": ({"kafka": {"sasl": {"mechanism": "GSSAPI"}}}, "/kafka/sasl/mechanism"),
+    "a password without a Secret": ({"kafka": {"sasl": {"mechanism": "PLAIN"}}}, "/kafka/user/secretName"),
+    "a certificate without a Secret": (
+        {"kafka": {"tls": {"enabled": True, "clientCertificate": True}}},
+        "/kafka/user/secretName",
+    ),
+    "an authority without TLS": ({"kafka": {"tls": {"caSecretName": "ca"}}}, "/kafka/tls/caSecretName"),
+    "a password as a value": ({"kafka": {"user": {"password": "hunter2"}}}, "/kafka/user"),
+    "a user of no program": ({"kafka": {"users": {"workers": {"secretName": "s"}}}}, "/kafka/users"),
+    "a user without a Secret": ({"kafka": {"users": {"feed": {"username": "f"}}}}, "/kafka/users/feed"),
+    "the name of a Secret": ({"kubeconfigSecretName": "Fleet_1"}, "/kubeconfigSecretName"),
+    "a port of root": ({"health": {"port": 80}}, "/health/port"),
+    "a port as text": ({"networkPolicy": {"kafkaPorts": ["9093"]}}, "/networkPolicy/kafkaPorts/0"),
+    "no port of an API server": ({"networkPolicy": {"apiServerPorts": []}}, "/networkPolicy/apiServerPorts"),
+    "an amount": (
+        {"worker": {"resources": {"limits": {"memory": "512 MB"}}}},
+        "/worker/resources/limits/memory",
+    ),
+    "an interval": ({"serviceMonitor": {"interval": "15"}}, "/serviceMonitor/interval"),
+    "a label that is no text": ({"nodeSelector": {"gpu": True}}, "/nodeSelector/gpu"),
+    "tolerations as one": ({"tolerations": {"operator": "Exists"}}, "/tolerations"),
+    "too long a name": ({"fullnameOverride": "e" * 41}, "/fullnameOverride"),
+    "a name in upper case": ({"fullnameOverride": "Evictions"}, "/fullnameOverride"),
+}

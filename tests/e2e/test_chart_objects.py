@@ -1,0 +1,99 @@
+"""What the chart renders, under the eyes of a real API server, and what Helm says of wrong values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+import pytest
+
+from tests.deploy.chart_values import LEAST, REFUSED, TAKEN, Values, merged
+from tests.deploy.command_line import parse
+from tests.e2e.api_client import ApiClient, Object
+from tests.e2e.chart import CHART, NAMESPACE, RELEASE, helm, rendered
+from tests.e2e.control_plane import ControlPlane
+
+pytestmark = [pytest.mark.e2e, pytest.mark.usefixtures("built_helm")]
+
+GROUP: Final = "monitoring.coreos.com"
+STRICT: Final = "dryRun=All&fieldValidation=Strict"
+
+
+@pytest.fixture(scope="module")
+def client(built_binaries: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiClient]:
+    """A control plane with the namespace, in which pods have to be `restricted`, and the kinds of Prometheus."""
+    with ControlPlane(tmp_path_factory.mktemp("chart"), taint_eviction=False) as plane:
+        found = plane.client()
+        labels = {"pod-security.kubernetes.io/enforce": "restricted"}
+        found.create("/api/v1/namespaces", {"metadata": {"name": NAMESPACE, "labels": labels}})
+        for kind in ("ServiceMonitor", "PrometheusRule"):
+            found.create("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", definition(kind))
+        yield found
+
+
+def definition(kind: str) -> Object:
+    """Define a kind of the Prometheus Operator, without its fields: those are its own business."""
+    plural = f"{kind.lower()}s"
+    fields = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    version = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": fields}}
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": f"{plural}.{GROUP}"},
+        "spec": {
+            "group": GROUP,
+            "scope": "Namespaced",
+            "names": {"plural": plural, "singular": kind.lower(), "kind": kind},
+            "versions": [version],
+        },
+    }
+
+
+def collection(what: Object) -> str:
+    """Return where an object of this kind is created."""
+    version = what["apiVersion"]
+    plural = {"NetworkPolicy": "networkpolicies"}.get(what["kind"], f"{what['kind'].lower()}s")
+    scope = f"/namespaces/{NAMESPACE}" if "namespace" in what["metadata"] else ""
+    return f"{'/apis/' if '/' in version else '/api/'}{version}{scope}/{plural}"
+
+
+def templates(objects: list[Object]) -> list[Object]:
+    return [each["spec"]["template"] for each in objects if "template" in each.get("spec", {})]
+
+
+@pytest.mark.parametrize("values", TAKEN.values(), ids=TAKEN)
+def test_the_api_server_takes_every_object(values: Values, client: ApiClient) -> None:
+    objects = rendered(merged(LEAST, values))
+    for each in objects:
+        client.create(f"{collection(each)}?{STRICT}", each)
+    for number, each in enumerate(templates(objects)):
+        # By itself, since a workload that is not `restricted` would only make its pods fail.
+        metadata = each["metadata"] | {"name": f"p-{number}"}
+        spec = each["spec"] | {"serviceAccountName": "default"}
+        client.create(f"/api/v1/namespaces/{NAMESPACE}/pods?{STRICT}", {"metadata": metadata, "spec": spec})
+        (container,) = spec["containers"]
+        parse(container["args"])
+
+
+@pytest.mark.parametrize(("values", "path"), REFUSED.values(), ids=REFUSED)
+def test_helm_refuses_wrong_values_with_their_path(values: Values, path: str) -> None:
+    done = helm("template", RELEASE, str(CHART), values=merged(LEAST, values))
+    assert done.returncode != 0
+    assert f"at '{path}'" in done.stderr
+    assert done.stdout == ""
+
+
+def test_names_and_selectors_depend_on_the_release_alone() -> None:
+    def fixed(values: Values) -> dict[tuple[str, str], Object]:
+        return {
+            (each["kind"], each["metadata"]["name"]): each["spec"]["selector"]
+            | {"service": each["spec"].get("serviceName")}
+            for each in rendered(merged(LEAST, values))
+            if each["kind"] in {"Deployment", "StatefulSet"}
+        }
+
+    least = fixed({})
+    assert {name for _, name in least} == {f"{RELEASE}-worker", f"{RELEASE}-feed", f"{RELEASE}-executor"}
+    named = {name: values for name, values in TAKEN.items() if "fullnameOverride" not in values}
+    for values in named.values():
+        assert fixed(values).items() <= least.items()
