@@ -116,7 +116,6 @@ class Arena:
         tainted = [f"{scene}-{number}" for number in range(TAINTED_NODES)]
         saved, calm = f"{scene}-saved", f"{scene}-calm"
         self._nodes.add([*tainted, saved, calm])
-        self._nodes.wait_ready([*tainted, saved, calm])
         for name, count in {**dict.fromkeys(tainted, PODS_PER_NODE), saved: OTHER_PODS, calm: OTHER_PODS}.items():
             for number in range(count):
                 tolerations = [tolerates(KEY, TOLERATED_SECONDS)]
