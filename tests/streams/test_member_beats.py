@@ -22,6 +22,7 @@ from evictstream.streams.member_beats import (
     read_beat,
     with_beat,
 )
+from tests.harness.examples import examples
 
 MEMBERS = ("a", "b")
 
@@ -211,4 +212,4 @@ class WatchAgainstWholePast(RuleBasedStateMachine):
 
 
 TestWatchAgainstWholePast = WatchAgainstWholePast.TestCase
-TestWatchAgainstWholePast.settings = settings(max_examples=40, stateful_step_count=15, deadline=None)
+TestWatchAgainstWholePast.settings = settings(max_examples=examples(40), stateful_step_count=15, deadline=None)

@@ -8,6 +8,7 @@ import json
 from collections.abc import Callable
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -76,6 +77,7 @@ def test_a_list_that_comes_in_small_parts(made: tuple[Any, str], data: st.DataOb
     assert items == value["items"]
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(40), deadline=None)
 @given(made=st.lists(LISTS.flatmap(printed), min_size=1, max_size=3), cut=st.floats(0, 1))
 def test_a_cut_costs_nothing_that_follows(made: list[str], cut: float) -> None:

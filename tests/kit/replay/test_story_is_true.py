@@ -105,6 +105,7 @@ def truth_of(plan: Plan, records: Iterable[InputRecord], *, lag_us: int = 0, kno
     return Truth(inputs, knows_states=knows_states)
 
 
+@pytest.mark.slow
 def test_every_sentence_of_a_replay_agrees_with_its_records() -> None:
     checked = Counter[str]()
     for seed in range(REPLAYED):

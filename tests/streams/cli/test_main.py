@@ -37,6 +37,7 @@ def test_every_command_has_help_with_examples(name: str, cli: RunCli) -> None:
         assert "Examples" in result.stdout
 
 
+@pytest.mark.slow
 def test_help_imports_nothing_heavy() -> None:
     program = (
         "import sys\n"
@@ -73,6 +74,7 @@ def test_a_group_tells_its_commands_and_what_it_is_for(question: list[str], cli:
     assert "declare" in result.stdout
 
 
+@pytest.mark.slow
 def test_help_names_no_type_behind_a_flag(capsys: pytest.CaptureFixture[str]) -> None:
     for words, _ in commands():
         run([*words, "--help"])

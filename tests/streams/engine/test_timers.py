@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
@@ -48,6 +49,7 @@ def test_wakeups_in_the_middle_of_a_step_come_after_it() -> None:
     assert not heap.keeps(due[0])
 
 
+@pytest.mark.slow
 def test_flapping_does_not_grow_the_heap_without_bound() -> None:
     """A timer that is moved a million times leaves old wake-ups behind; a heap made from the truth drops them."""
     heap = TimerHeap(lambda: [[(10**9, b"lab/n", "the-one")]])
@@ -149,6 +151,7 @@ class Wanting(RuleBasedStateMachine):
         assert len(self.heap) <= (2 * most_new + 1) + most_new
 
 
+@pytest.mark.slow
 def test_whatever_comes_moves_or_goes_nothing_wanted_is_missing() -> None:
     run_state_machine_as_test(
         Wanting, settings=settings(max_examples=examples(200), stateful_step_count=60, deadline=None)

@@ -20,6 +20,8 @@ from evictstream.streams.executor.pod_requests import PodRequests
 from evictstream.streams.kubernetes.connection import Connection
 from tests.streams.executor.conftest import TAINTED, command_now
 
+pytestmark = pytest.mark.slow
+
 PODS = 200
 NODES = 10
 PATIENCE_SECONDS = 60.0

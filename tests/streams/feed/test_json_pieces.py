@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -45,6 +46,7 @@ def test_what_is_no_json_is_no_error(text: bytes) -> None:
     list(pieces(b'{"a":' + text))
 
 
+@pytest.mark.slow
 def test_a_member_is_found_behind_deep_ones() -> None:
     deep = b"[" * DEEPEST + b"]" * DEEPEST
     text = b'{"metadata":{"managedFields":%s,"name":"a\\u00e9\xff"},"spec":{"nodeName":7}}' % deep

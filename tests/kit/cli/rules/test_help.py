@@ -19,6 +19,7 @@ def test_each_has_help_with_examples(name: str, rules: Rules) -> None:
     assert f"evictstream rules {name}" in " ".join(answer.out.split())
 
 
+@pytest.mark.slow
 def test_help_reads_no_rules() -> None:
     program = (
         "import sys\n"

@@ -207,6 +207,7 @@ def test_text_of_a_refusal(rules: Rules, write: WriteFile) -> None:
     assert "refuses: k=v:NoExecute" in answer.out
 
 
+@pytest.mark.slow
 def test_standard_input_for_both() -> None:
 
     both = {"kind": "List", "items": [{"kind": kind, "metadata": {"name": "x"}} for kind in ("Node", "Pod")]}
