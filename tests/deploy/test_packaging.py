@@ -17,7 +17,8 @@ pytestmark = pytest.mark.slow  # makes wheels and environments
 LOCKS = ("requirements/runtime.txt", "deploy/build.txt")
 OFFLINE = ("--no-index", "--no-deps", "--no-build-isolation", "--quiet")
 
-WAYS = (pytest.param("wheel", marks=pytest.mark.kit), "wheel from sdist", "editable")
+# `make` installs it editable for all other tests.
+WAYS = (*(pytest.param(way, marks=pytest.mark.kit) for way in ("wheel", "editable")), "wheel from sdist")
 PATIENCE_SECONDS = 120
 
 ALL_IS_THERE = """

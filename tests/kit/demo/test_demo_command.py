@@ -125,6 +125,7 @@ def test_sigterm_in_the_middle_leaves_nothing_behind(kafka: Broker, tmp_path: Pa
 
 
 @pytest.mark.slow
+@pytest.mark.kit
 def test_a_killed_demo_leaves_no_worker_and_is_named(kafka: Broker, tmp_path: Path) -> None:
     before = topics(kafka)
     arguments = ("-b", kafka.bootstrap_servers, "demo", "--incident", str(incident(tmp_path)))
@@ -145,6 +146,7 @@ def test_a_killed_demo_leaves_no_worker_and_is_named(kafka: Broker, tmp_path: Pa
 
 
 @pytest.mark.slow
+@pytest.mark.kit
 def test_it_starts_its_own_kafka_despite_the_shells_settings(kafka: Broker, tmp_path: Path) -> None:
     before = topics(kafka)
     shell = {

@@ -125,6 +125,7 @@ def test_topics_take_the_largest_object(standing: EmbeddedBroker) -> None:
 
 
 @pytest.mark.kafka
+@pytest.mark.kit
 def test_the_next_run_finds_data_in_the_given_folder(tmp_path: Path) -> None:
     with EmbeddedBroker(data=tmp_path / "kafka") as first:
         settings = settings_of(first)

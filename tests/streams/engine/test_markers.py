@@ -113,7 +113,7 @@ class Keeping(OffsetLogic):
         self.rows.append(key)
 
 
-@pytest.fixture(scope="module", params=[2, pytest.param(1, marks=pytest.mark.kit)], ids=["KIP-890", "before it"])
+@pytest.fixture(scope="module", params=[2, 1], ids=["KIP-890", "before it"])
 def outcomes(request: pytest.FixtureRequest) -> Iterator[dict[str, Outcome]]:
     """Let it happen to all of them at once."""
     features = {"transaction.version": request.param}
@@ -123,6 +123,7 @@ def outcomes(request: pytest.FixtureRequest) -> Iterator[dict[str, Outcome]]:
 
 
 @pytest.mark.kafka
+@pytest.mark.kit
 @pytest.mark.parametrize("case", CASES)
 def test_rows_and_messages_of_a_transaction_count_together(case: str, outcomes: dict[str, Outcome]) -> None:
     counted = [b"second"] if CASES[case].counts else []
