@@ -15,11 +15,19 @@ import threading
 import time
 from collections.abc import Callable
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 import msgspec
 import structlog
-from prometheus_client import CONTENT_TYPE_PLAIN_0_0_4, CollectorRegistry, generate_latest
+from prometheus_client import (
+    CONTENT_TYPE_PLAIN_0_0_4,
+    CollectorRegistry,
+    GCCollector,
+    PlatformCollector,
+    ProcessCollector,
+    generate_latest,
+)
+from prometheus_client.exposition import choose_encoder
 
 from evictstream.streams.errors import AddressTakenError
 from evictstream.streams.printing import printable_json
@@ -49,6 +57,8 @@ LONGEST_REST_SECONDS: Final = 0.2
 
 OK = 200
 UNAVAILABLE = 503
+METRICS = "/metrics"
+OPEN_METRICS = "application/openmetrics-text"
 
 
 class Report(msgspec.Struct, frozen=True):
@@ -72,8 +82,16 @@ _Answer = tuple[int, str, bytes]
 """Status, content type, body."""
 
 NOT_FOUND: _Answer = (404, "text/plain", b"/livez, /readyz or /metrics\n")
-NOT_READ: _Answer = (400, "text/plain", b"GET, and a path\n")
+NOT_READ: _Answer = (400, "text/plain", b"GET or HEAD, and a path\n")
 FAILED: _Answer = (500, "text/plain", b"see the log\n")
+
+
+class _Request(NamedTuple):
+    """What a client asks for: a path, perhaps its head alone, and perhaps metrics in the format OpenMetrics."""
+
+    path: str
+    is_head: bool
+    takes_open_metrics: bool
 
 
 class Endpoint:
@@ -86,12 +104,17 @@ class Endpoint:
             AddressTakenError: the address cannot be listened on.
         """
         registry = CollectorRegistry()
+        PlatformCollector(registry)
+        ProcessCollector(registry=registry)
+        GCCollector(registry)
         registry.register(metrics)
         self._answers = {
             "/livez": _Shared(lambda: _as_json(health.live(time.monotonic()))),
             "/readyz": _Shared(lambda: _as_json(health.ready(time.monotonic()))),
-            "/metrics": _Shared(lambda: (OK, CONTENT_TYPE_PLAIN_0_0_4, generate_latest(registry))),
+            METRICS: _Shared(lambda: (OK, CONTENT_TYPE_PLAIN_0_0_4, generate_latest(registry))),
         }
+        encode, content_type = choose_encoder(f"{OPEN_METRICS}; version=1.0.0")
+        self._open_metrics = _Shared(lambda: (OK, content_type, encode(registry)))
         # Both in the order in which they came.
         self._unfinished: dict[asyncio.Task[None], None] = {}
         self._open: dict[asyncio.Task[None], None] = {}
@@ -144,23 +167,26 @@ class Endpoint:
             with contextlib.suppress(OSError, TimeoutError), connection:
                 connection.setblocking(False)  # noqa: FBT003 - as above
                 async with asyncio.timeout(_REQUEST_SECONDS):
-                    path = await _path(loop, connection)
+                    request = await _request(loop, connection)
                 self._unfinished.pop(this, None)
-                answer = await self._answer(path)
+                head, body = _as_http(await self._answer(request))
                 async with asyncio.timeout(_REQUEST_SECONDS):
-                    await loop.sock_sendall(connection, _as_http(answer))
+                    await loop.sock_sendall(connection, head if request and request.is_head else head + body)
                 connection.shutdown(socket.SHUT_WR)
         finally:
             self._forget(this)
 
-    async def _answer(self, path: str | None) -> _Answer:
-        if path is None:
+    async def _answer(self, request: _Request | None) -> _Answer:
+        if request is None:
             return NOT_READ
-        shared = self._answers.get(path.partition("?")[0])
+        path = request.path.partition("?")[0]
+        shared = self._answers.get(path)
+        if path == METRICS and request.takes_open_metrics:
+            shared = self._open_metrics
         try:
             return await shared.get() if shared else NOT_FOUND
         except Exception:
-            log.exception("health request failed", path=path)
+            log.exception("health request failed", path=request.path)
             return FAILED
 
 
@@ -204,8 +230,8 @@ class _Shared:
         return await answered
 
 
-async def _path(loop: asyncio.AbstractEventLoop, connection: socket.socket) -> str | None:
-    """Read a whole request, and return its path; none if it is no `GET`.
+async def _request(loop: asyncio.AbstractEventLoop, connection: socket.socket) -> _Request | None:
+    """Read a whole request; none if it is neither `GET` nor `HEAD`.
 
     Raises:
         OSError: it ends before its end, or is too large.
@@ -216,16 +242,24 @@ async def _path(loop: asyncio.AbstractEventLoop, connection: socket.socket) -> s
         head += piece
         if not piece or len(head) > LARGEST_REQUEST_BYTES:
             raise ConnectionAbortedError
-    match head.partition(b"\r\n")[0].split(b" "):
-        case [b"GET", path, _]:
-            return path.decode("latin-1")
+    first, *headers = head.decode("latin-1").split("\r\n")
+    match first.split(" "):
+        case ["GET" | "HEAD" as method, path, _]:
+            return _Request(path, method == "HEAD", any(map(_takes_open_metrics, headers)))
     return None
 
 
-def _as_http(answer: _Answer) -> bytes:
+def _takes_open_metrics(header: str) -> bool:
+    """Whether a header names the type of OpenMetrics as one that the client accepts; whichever version, it gets 1.0."""
+    name, _, value = header.partition(":")
+    accepted = (part.partition(";")[0].strip() for part in value.split(","))
+    return name.lower() == "accept" and OPEN_METRICS in accepted
+
+
+def _as_http(answer: _Answer) -> tuple[bytes, bytes]:
     status, content_type, body = answer
     head = f"HTTP/1.0 {status} {HTTPStatus(status).phrase}\r\nContent-Type: {content_type}\r\n"
-    return f"{head}Content-Length: {len(body)}\r\nConnection: close\r\n\r\n".encode() + body
+    return f"{head}Content-Length: {len(body)}\r\nConnection: close\r\n\r\n".encode(), body
 
 
 def _as_json(report: Report) -> _Answer:

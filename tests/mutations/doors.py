@@ -24,8 +24,8 @@ OF_DOORS = (
             Change(
                 product.ENDPOINT,
                 "Endpoint._talk",
-                "async with asyncio.timeout(_REQUEST_SECONDS):\n    path = await _path(loop, connection)",
-                "path = await _path(loop, connection)",
+                "async with asyncio.timeout(_REQUEST_SECONDS):\n    request = await _request(loop, connection)",
+                "request = await _request(loop, connection)",
             ),
         ),
         (f"{ENDPOINT}::test_a_request_byte_by_byte_is_closed_in_time",),

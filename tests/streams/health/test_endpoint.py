@@ -14,6 +14,7 @@ from contextlib import ExitStack, suppress
 import pytest
 from prometheus_client import CONTENT_TYPE_PLAIN_0_0_4
 from prometheus_client.core import GaugeMetricFamily, Metric
+from prometheus_client.openmetrics import parser
 from prometheus_client.registry import Collector
 
 from evictstream.streams.engine.core.waits import WaitKind
@@ -55,9 +56,11 @@ class Served:
         self.port = self.endpoint.port
         self.endpoint.start()
 
-    def get(self, path: str, seconds: float = 5) -> tuple[int, str | None, bytes]:
+    def get(
+        self, path: str, seconds: float = 5, *, method: str = "GET", accept: str = "*/*"
+    ) -> tuple[int, str | None, bytes]:
         connection = http.client.HTTPConnection(LOOPBACK, self.port, timeout=seconds)
-        connection.request("GET", path)
+        connection.request(method, path, headers={"Accept": accept})
         answer = connection.getresponse()
         body = answer.read()
         connection.close()
@@ -73,6 +76,31 @@ def test_metrics_are_text_for_prometheus(served: Served) -> None:
     status, content_type, body = served.get("/metrics")
     assert (status, content_type) == (200, CONTENT_TYPE_PLAIN_0_0_4)
     assert body.decode().splitlines()[-1] == "answer 42.0"
+
+
+def test_metrics_are_openmetrics_for_who_accepts_them(served: Served) -> None:
+    prometheus = "application/openmetrics-text;version=1.0.0;escaping=allow-utf-8;q=0.6,text/plain;version=0.0.4;q=0.3"
+    status, content_type, body = served.get("/metrics", accept=prometheus)
+    assert (status, content_type) == (
+        200,
+        "application/openmetrics-text; version=1.0.0; charset=utf-8; escaping=underscores",
+    )
+    families = parser.text_string_to_metric_families(body.decode())  # type: ignore[no-untyped-call]
+    assert [sample.value for family in families if family.name == "answer" for sample in family.samples] == [42]
+    assert served.get("/metrics", accept="text/plain, text/html")[1] == CONTENT_TYPE_PLAIN_0_0_4
+
+
+def test_metrics_tell_of_the_process_and_of_python(served: Served) -> None:
+    body = served.get("/metrics")[2].decode()
+    for name in ("process_start_time_seconds", "process_open_fds", "python_info", "python_gc_collections_total"):
+        assert f"\n{name}" in body
+
+
+@pytest.mark.parametrize("path", ["/livez", "/readyz", "/metrics", "/"])
+def test_head_answers_as_get_without_its_body(served: Served, path: str) -> None:
+    status, content_type, body = served.get(path, method="HEAD")
+    assert (status, content_type) == served.get(path)[:2]
+    assert body == b""
 
 
 def test_livez_is_json_with_the_status_of_the_worker(served: Served) -> None:
