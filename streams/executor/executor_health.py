@@ -5,15 +5,16 @@ from __future__ import annotations
 import importlib.metadata
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import accumulate
 from typing import Final
 
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
+from evictstream.models.messages.vocabulary import Action, Outcome
 from evictstream.streams.executor.cluster_life import ClusterLife
 from evictstream.streams.executor.command_consumer import CommandConsumer
+from evictstream.streams.executor.metric_definitions import ExecutorMetric
+from evictstream.streams.health.definitions import BUILD_INFO
 from evictstream.streams.health.endpoint import OK, UNAVAILABLE, Report
 from evictstream.streams.kafka_reach import REACH
 
@@ -53,87 +54,40 @@ class ExecutorHealth(Collector):
 
     def collect(self) -> Iterable[Metric]:
         """Make all metrics from the present numbers."""
-        build = GaugeMetricFamily("evictstream_build_info", "Version; always 1.", labels=("version",))
-        build.add_metric([importlib.metadata.version("evictstream")], 1)
-        yield build
+        yield BUILD_INFO.of({("executor", importlib.metadata.version("evictstream")): 1})
         yield from self._of_readers()
         yield from self._of_clusters()
 
     def _of_readers(self) -> Iterator[Metric]:
-        read = CounterMetricFamily("evictstream_executor_commands", "Commands read.", labels=("cluster", "action"))
-        unreadable = CounterMetricFamily(
-            "evictstream_executor_unreadable", "Records that are not commands.", labels=("cluster",)
-        )
-        passed_over = CounterMetricFamily(
-            "evictstream_executor_passed_over", "Records of other clusters, passed over.", labels=("cluster",)
-        )
-        active = GaugeMetricFamily(
-            "evictstream_executor_active",
-            "Whether it reads the cluster's commands; 0 if it stands by.",
-            labels=("cluster", "mode"),
-        )
-        blocked = GaugeMetricFamily(
-            "evictstream_executor_held_seconds",
-            "How long an open transaction has blocked commands.",
-            labels=("cluster",),
-        )
-        resets = CounterMetricFamily(
-            "evictstream_executor_resets",
-            "How often the partition ended before the offset that was read.",
-            labels=("cluster",),
-        )
-        for life in self.lives:
-            reader, name = life.reader, life.order.name
-            if reader is None:
-                continue
-            for action, count in reader.commands.items():
-                read.add_metric([name, action], count)
-            unreadable.add_metric([name], reader.unreadable + reader.left_out)
-            passed_over.add_metric([name], reader.passed_over)
-            active.add_metric([name, life.order.mode], reader.is_active)
-            blocked.add_metric([name], reader.open_transactions.seconds(time.monotonic()))
-            resets.add_metric([name], reader.starts.resets)
-        yield from (read, unreadable, passed_over, active, blocked, resets)
+        now = time.monotonic()
+        read = [(life.order.name, life.order.mode, life.reader) for life in self.lives if life.reader is not None]
+        commands = {(name, action): reader.commands[action] for name, _, reader in read for action in Action}
+        yield ExecutorMetric.COMMANDS.of(commands)
+        yield ExecutorMetric.UNREADABLE.of({name: reader.unreadable + reader.left_out for name, _, reader in read})
+        yield ExecutorMetric.PASSED_OVER.of({name: reader.passed_over for name, _, reader in read})
+        yield ExecutorMetric.ACTIVE.of({(name, mode): reader.is_active for name, mode, reader in read})
+        yield ExecutorMetric.HELD_SECONDS.of({name: reader.open_transactions.seconds(now) for name, _, reader in read})
+        yield ExecutorMetric.RESETS.of({name: reader.starts.resets for name, _, reader in read})
 
     def _of_clusters(self) -> Iterator[Metric]:
         now = time.monotonic()
-        served = GaugeMetricFamily(
-            "evictstream_executor_served",
-            "Whether the cluster is checked and its commands are read.",
-            labels=("cluster",),
+        yield ExecutorMetric.SERVED.of({life.order.name: life.is_served for life in self.lives})
+        yield ExecutorMetric.HINDERED.of({life.order.name: _hindrance(life) is not None for life in self.lives})
+        served = [(life.order.name, life.executor) for life in self.lives if life.executor is not None]
+        yield ExecutorMetric.WAITING.of({name: len(cluster) for name, cluster in served})
+        yield ExecutorMetric.WAITING_OLDEST.of({name: cluster.oldest_seconds(now) for name, cluster in served})
+        results = {
+            (name, cluster.mode, outcome): cluster.outcomes[outcome]
+            for name, cluster in served
+            for outcome in Outcome
+            if outcome is not Outcome.ACCEPTED  # no answer
+        }
+        yield ExecutorMetric.RESULTS.of(results)
+        yield ExecutorMetric.ANSWER_SECONDS.of({name: cluster.seconds for name, cluster in served})
+        events = [(life.order.name, life.events) for life in self.lives if life.events is not None]
+        yield ExecutorMetric.EVENTS.of(
+            {(name, what): getattr(of, what) for name, of in events for what in ("written", "counted", "dropped")}
         )
-        waiting = GaugeMetricFamily("evictstream_executor_waiting", "Evictions queued or running.", labels=("cluster",))
-        oldest = GaugeMetricFamily(
-            "evictstream_executor_oldest_seconds", "How long the oldest of them has waited.", labels=("cluster",)
-        )
-        hindered = GaugeMetricFamily(
-            "evictstream_executor_hindered", "Whether it evicts nothing in the cluster now.", labels=("cluster",)
-        )
-        results = CounterMetricFamily(
-            "evictstream_executor_results", "Evictions answered.", labels=("cluster", "mode", "outcome")
-        )
-        seconds = HistogramMetricFamily(
-            "evictstream_executor_seconds", "From reading a command to its answer.", labels=("cluster",)
-        )
-        events = CounterMetricFamily("evictstream_executor_events", "Kubernetes Events.", labels=("cluster", "what"))
-        for life in self.lives:
-            name, cluster = life.order.name, life.executor
-            served.add_metric([name], life.is_served)
-            hindered.add_metric([name], _hindrance(life) is not None)
-            if cluster is None:
-                continue
-            waiting.add_metric([name], len(cluster))
-            oldest.add_metric([name], cluster.oldest_seconds(now))
-            for outcome, count in cluster.outcomes.items():
-                results.add_metric([name, cluster.mode, outcome], count)
-            bounds = [*map(str, cluster.seconds.bounds), "+Inf"]
-            buckets = list(zip(bounds, accumulate(cluster.seconds.counts), strict=True))
-            seconds.add_metric([name], buckets, cluster.seconds.total)
-            if life.events is not None:
-                events.add_metric([name, "written"], life.events.written)
-                events.add_metric([name, "counted"], life.events.counted)
-                events.add_metric([name, "dropped"], life.events.dropped)
-        yield from (served, waiting, oldest, hindered, results, seconds, events)
 
 
 def _is_stuck(life: ClusterLife, now: float) -> bool:

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import importlib.metadata
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final
 
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
 from evictstream.streams.feed.cluster_feed import ClusterFeed
+from evictstream.streams.feed.metric_definitions import FeedMetric
 from evictstream.streams.feed.publisher import Publisher
+from evictstream.streams.health.definitions import BUILD_INFO
 from evictstream.streams.health.endpoint import OK, UNAVAILABLE, Report
 from evictstream.streams.kafka_reach import REACH
 
 _STILL_SECONDS: Final = 120.0
 """A thread that has not looked around for so long is stuck: it does so twice a second, and after each request."""
+
+_READS: Final = ("listings", "watches", "unbound", "broken", "unread", "oversized")
 
 
 class FeedHealth(Collector):
@@ -52,59 +55,20 @@ class FeedHealth(Collector):
 
     def collect(self) -> Iterable[Metric]:
         """Make all metrics from the numbers of this moment."""
-        version = importlib.metadata.version("evictstream")
-        yield _family(
-            GaugeMetricFamily, "evictstream_build_info", "Version; always 1.", ("version",), [((version,), 1)]
+        yield BUILD_INFO.of({("feed", importlib.metadata.version("evictstream")): 1})
+        feeds = self._feeds
+        yield FeedMetric.PROVEN.of({feed.cluster: feed.is_proven for feed in feeds})
+        yield FeedMetric.LEADER.of({feed.cluster: feed.is_leader for feed in feeds})
+        yield FeedMetric.EPOCH.of({feed.cluster: feed.epoch for feed in feeds})
+        yield FeedMetric.REFUSED.of({feed.cluster: feed.refusal is not None for feed in feeds})
+        yield FeedMetric.FAILURES.of({feed.cluster: feed.failures for feed in feeds})
+        yield FeedMetric.HEARTBEATS.of({feed.cluster: feed.heartbeats for feed in feeds})
+        kinds = {(feed.cluster, kind): counts for feed in feeds for kind, counts in feed.counts.items()}
+        yield FeedMetric.EVENTS.of(
+            {(*of, type_): n for of, counts in kinds.items() for type_, n in counts.events.items()}
         )
-        yield from self._of_clusters()
-        yield from self._of_kinds()
-        in_flight = [((), self._publisher.in_flight)]
-        yield _family(
-            GaugeMetricFamily, "evictstream_feed_in_flight", "Records that Kafka has not taken.", (), in_flight
+        yield FeedMetric.READS.of(
+            {(*of, what): getattr(counts, what) for of, counts in kinds.items() for what in _READS}
         )
-
-    def _of_clusters(self) -> Iterator[Metric]:
-        def gauge(name: str, help_: str, number: Callable[[ClusterFeed], float]) -> Metric:
-            values = [((feed.cluster,), number(feed)) for feed in self._feeds]
-            return _family(GaugeMetricFamily, name, help_, ("cluster",), values)
-
-        yield gauge("evictstream_feed_proven", "Nothing can have been missed.", lambda feed: feed.is_proven)
-        yield gauge("evictstream_feed_leader", "It writes; others stand by.", lambda feed: feed.is_leader)
-        yield gauge("evictstream_feed_epoch", "Epoch of resource versions.", lambda feed: feed.epoch)
-        yield gauge(
-            "evictstream_feed_refused",
-            "It is not fed until something is changed.",
-            lambda feed: feed.refusal is not None,
-        )
-        failures = [((feed.cluster,), feed.failures) for feed in self._feeds]
-        yield _family(CounterMetricFamily, "evictstream_feed_failures", "Sessions that failed.", ("cluster",), failures)
-        beats = [((feed.cluster,), feed.heartbeats) for feed in self._feeds]
-        yield _family(CounterMetricFamily, "evictstream_feed_heartbeats", "Heartbeats.", ("cluster",), beats)
-
-    def _of_kinds(self) -> Iterator[Metric]:
-        events, others, objects = [], [], []
-        for feed in self._feeds:
-            for kind, counts in feed.counts.items():
-                events += [((feed.cluster, kind, type_), number) for type_, number in counts.events.items()]
-                others += [
-                    ((feed.cluster, kind, what), getattr(counts, what))
-                    for what in ("listings", "watches", "unbound", "broken", "unread", "oversized")
-                ]
-                objects.append(((feed.cluster, kind), counts.objects))
-        labels = ("cluster", "kind")
-        yield _family(CounterMetricFamily, "evictstream_feed_events", "Changes written.", (*labels, "type"), events)
-        yield _family(CounterMetricFamily, "evictstream_feed_reads", "What else was read.", (*labels, "what"), others)
-        yield _family(GaugeMetricFamily, "evictstream_feed_objects", "In the newest listing.", labels, objects)
-
-
-def _family(
-    family: type[GaugeMetricFamily | CounterMetricFamily],
-    name: str,
-    help_: str,
-    labels: Sequence[str],
-    values: Iterable[tuple[Sequence[str], float]],
-) -> Metric:
-    metric = family(name, help_, labels=labels)
-    for key, number in values:
-        metric.add_metric(list(key), number)
-    return metric
+        yield FeedMetric.OBJECTS.of({of: counts.objects for of, counts in kinds.items()})
+        yield FeedMetric.IN_FLIGHT.of({(): self._publisher.in_flight})

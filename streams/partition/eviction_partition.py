@@ -129,7 +129,7 @@ class EvictionPartition:
             evictions += [(node, uid) for uid in uids]
         self._loader = RowLoader()  # its indexes are needed no more
         self._timers.rebuild()
-        self._effects.unanswered.load(evictions)
+        self._effects.issued.load(evictions)
 
     def apply(self, topic: str, records: Iterable[Record], outbox: Outbox) -> Iterator[Part]:
         """Apply records of one input in offset order, most of the pods topic by the fast path."""
@@ -339,7 +339,11 @@ class EvictionPartition:
         What waits in the queue of an executor that reports is not among them.
         """
         queues = self._clusters.queues(now_us - self._config.rules.report_silence_us)
-        return self._effects.unanswered.by_cluster(queues)
+        return self._effects.issued.unanswered(queues)
+
+    def issued_since_us(self) -> dict[str, int]:
+        """Return since when the oldest eviction is due that was issued and has not ended, by cluster."""
+        return self._effects.issued.oldest_owed_us()
 
     def silent_since_us(self, now_us: int) -> dict[str, int]:
         """Return since when each feed is silent that is silent for too long."""

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 from evictstream.streams.engine.core.batches import UnusableRecord
 from evictstream.streams.partition.dead_letters import put_dead_letter
+from evictstream.streams.partition.issued_evictions import IssuedEvictions
 from evictstream.streams.partition.messages import MessageWriter
-from evictstream.streams.partition.unanswered import Unanswered
 
 if TYPE_CHECKING:
     from evictstream.models.eviction import Changes, NodeAggregate
@@ -28,7 +28,7 @@ class StepEffects:
 
     Attributes:
         pending: open evictions by cluster, 0 for clusters that have nodes here but none.
-        unanswered: issued evictions without a result since.
+        issued: issued evictions that have not ended, and those of them without a result since.
         counts: what became of the records of the input that is being applied.
     """
 
@@ -39,14 +39,14 @@ class StepEffects:
         "_timers",
         "_writer",
         "counts",
+        "issued",
         "pending",
-        "unanswered",
     )
 
     def __init__(self, partition: int, config: PartitionConfig, timers: TimerHeap, clusters: Clusters) -> None:
         self.pending: collections.Counter[str] = collections.Counter()
         self.counts: collections.Counter[str] = collections.Counter()
-        self.unanswered = Unanswered()
+        self.issued = IssuedEvictions()
         self._clusters = clusters
         self._partition = partition
         self._config = config
@@ -60,7 +60,7 @@ class StepEffects:
             self._writer.put(changes, outbox, self._clusters.named(aggregate.cluster))
             self._config.counters.count_decisions(changes.commands, changes.decisions, self.pending)
             for decision in changes.decisions:
-                self.unanswered.note(aggregate, decision.pod_uid)
+                self.issued.note(aggregate, decision.pod_uid)
         else:  # most changes need no message
             for row, value in changes.rows:
                 outbox.put(row, value)

@@ -87,6 +87,7 @@ class EvictionService:
             watchdog=self.watchdog,
             snapshot=lambda: self._snapshot,
             inputs=dict(zip(settings.input_topics, ("nodes", "pods", "results"), strict=True)),
+            partition_count=settings.partitions,
             version=importlib.metadata.version("evictstream"),
             clock=SYSTEM_CLOCK,
         )

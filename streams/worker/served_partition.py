@@ -27,6 +27,9 @@ class ServedPartition(PartitionLogic, Protocol):
     def unanswered(self, now_us: int) -> dict[str, Waiting]:
         """Return how many evictions of each cluster were issued and not answered since, and since when the oldest."""
 
+    def issued_since_us(self) -> dict[str, int]:
+        """Return since when the oldest eviction is due that was issued and has not ended, by cluster."""
+
     def silent_since_us(self, now_us: int) -> dict[str, int]:
         """Return since when each feed is silent that is silent for too long."""
 

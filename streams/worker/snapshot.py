@@ -35,6 +35,7 @@ class PartitionView:
         pending: open evictions by cluster, 0 for known clusters without one.
         waiting: due evictions that may not fire, by gate and cluster.
         unanswered: evictions that were issued and not answered since, by cluster.
+        owed_since_us: since when the oldest eviction is due that has not ended, by cluster; microseconds UTC.
         silent_since_us: append time of the newest heartbeat of each feed that is silent for too long, by cluster.
     """
 
@@ -47,6 +48,7 @@ class PartitionView:
     pending: Mapping[str, int]
     waiting: Mapping[tuple[Gate, str], Waiting]
     unanswered: Mapping[str, Waiting] = dataclasses.field(default_factory=dict)
+    owed_since_us: Mapping[str, int] = dataclasses.field(default_factory=dict)
     silent_since_us: Mapping[str, int] = dataclasses.field(default_factory=dict)
 
 
@@ -70,6 +72,7 @@ def view_of(
 ) -> PartitionView:
     """Make the view of one partition whose first closed gate is `closed`; `now_us` is wall-clock time."""
     logic, lag, number = writer.logic, freshness.lag, writer.partition
+    waiting = _waiting(logic, closed, now_us)
     return PartitionView(
         partition=number,
         caught_up=writer.caught_up,
@@ -81,8 +84,9 @@ def view_of(
         },
         lag_records={topic: lag.records((topic, number), p) for topic, p in writer.positions.items()},
         pending=logic.open_evictions(),
-        waiting=_waiting(logic, closed, now_us),
+        waiting=waiting,
         unanswered=logic.unanswered(now_us),
+        owed_since_us=_owed(logic, waiting),
         silent_since_us=logic.silent_since_us(now_us),
     )
 
@@ -99,3 +103,10 @@ def _waiting(logic: ServedPartition, closed: Closed | None, now_us: int) -> dict
         place = (gate, late.cluster)
         waiting[place] = waiting.get(place, NONE_WAITING).joined(Waiting(1, late.since_us))
     return waiting
+
+
+def _owed(logic: ServedPartition, waiting: Mapping[tuple[Gate, str], Waiting]) -> dict[str, int]:
+    owed = logic.issued_since_us()
+    for (_, cluster), part in waiting.items():
+        owed[cluster] = min(owed.get(cluster, part.oldest_at_us), part.oldest_at_us)
+    return owed

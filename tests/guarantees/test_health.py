@@ -66,7 +66,7 @@ def test_a_working_worker_serves_health_and_metrics(
     assert seen["evictstream_decisions_total", "Completed", "PodGone"] == 1
     assert seen["evictstream_partitions_owned",] == 2
     assert seen["evictstream_lag_seconds", "pods", "0"] == 0
-    assert seen["evictstream_age_limit_seconds", "fetch"] == 300
+    assert seen["evictstream_worker_wait_limit_seconds", "fetch"] == 300
     assert seen["evictstream_eviction_lateness_seconds_count",] == 1
     assert seen["evictstream_transaction_duration_seconds_count",] >= 2
     assert seen["taint_eviction_controller_pod_deletions_total",] == 1

@@ -103,19 +103,23 @@ class Story:
         self.now_us = NOON_US + round(at * SECOND_US)
         self.logic.fire(self.now_us, 100, self.outbox)
 
-    def scrape(self) -> dict[tuple[str, ...], float]:
-        """Give values by name and label values, these in the order of the labels' names."""
-        metrics = WorkerMetrics(
+    def metrics(self) -> WorkerMetrics:
+        """Make the worker's metrics as they are now."""
+        return WorkerMetrics(
             counters=self.config.counters,
             partitions=cast("Partitions[ServedPartition]", self.engine),
             watchdog=Watchdog(lambda _: self.ages, wait_limits(Settings()), print),
             snapshot=lambda: Snapshot(is_settled=True, partitions=self.views),
             inputs={"nodes": "nodes", "pods": "pods", "results": "results"},
+            partition_count=8,
             version="1.2.3",
             clock=SimpleNamespace(monotonic=lambda: 0.0, now_us=lambda: self.now_us),
         )
+
+    def scrape(self) -> dict[tuple[str, ...], float]:
+        """Give values by name and label values, these in the order of the labels' names."""
         registry = CollectorRegistry()
-        registry.register(metrics)
+        registry.register(self.metrics())
         return {
             (sample.name, *(value for _, value in sorted(sample.labels.items()))): sample.value
             for family in text_string_to_metric_families(generate_latest(registry).decode())

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 import pytest
 
 from evictstream.models.messages.unreadable import UnreadableReason
@@ -15,7 +13,6 @@ from evictstream.streams.partition.overdue import Waiting
 from evictstream.streams.worker.gates import Closed, Gate
 from evictstream.streams.worker.metrics import CLUSTERS_SHOWN
 from evictstream.streams.worker.snapshot import PartitionView
-from tests.deploy.pages import page, section
 from tests.streams.worker.story import NOON_US, SECOND_US, TAINT, Story
 
 
@@ -236,6 +233,10 @@ def test_series_of_alerts_exist_before_anything_happens() -> None:
         ("evictstream_dead_letters_total", "Undecidable"),
         ("evictstream_dead_letters_total", "WrongPartition"),
         *(("evictstream_commands_total", action) for action in ("Schedule", "Evict", "Cancel")),
+        ("evictstream_decisions_total", "Issued", "Untolerated"),
+        ("evictstream_decisions_total", "Retried", "TolerationExpires"),
+        ("evictstream_decisions_total", "Completed", "PodReplaced"),
+        ("evictstream_decisions_total", "Cancelled", "Undecidable"),
         *(("evictstream_results_total", str(outcome)) for outcome in Outcome),
         *(
             ("evictstream_events_total", topic, outcome)
@@ -291,6 +292,7 @@ def test_partitions_lag_and_waiting() -> None:
     story.now_us = NOON_US + 90 * SECOND_US
     seen = story.scrape()
     wanted = {
+        ("evictstream_partitions",): 8,
         ("evictstream_partitions_owned",): 2,
         ("evictstream_partition_caught_up", "0"): 1,
         ("evictstream_partition_caught_up", "3"): 0,
@@ -308,6 +310,40 @@ def test_partitions_lag_and_waiting() -> None:
     }
     assert {name: seen[name] for name in wanted} == wanted
     assert seen["evictstream_partition_gate_closed", "fresh-view", "3"] == 0
+
+
+def test_an_issued_eviction_is_owed_until_it_has_ended() -> None:
+    story = Story()
+    story.node(0, TAINT)
+    story.pod(1, "a", 10)
+    story.pod(2, "b", 20)
+    assert story.logic.issued_since_us() == {}
+    story.fire(30)
+    assert story.logic.issued_since_us() == {"lab": NOON_US + 11 * SECOND_US}
+    story.result(31, "Failed")  # an answer, and the pod is still there
+    again = EvictionPartition(0, story.config)
+    for key, value in story.outbox.rows.items():
+        again.load(key, value)
+    again.loaded()
+    assert again.issued_since_us() == {"lab": NOON_US + 11 * SECOND_US}
+    story.pod(32, "a", 10, "DELETED")
+    assert story.logic.issued_since_us() == {"lab": NOON_US + 22 * SECOND_US}
+    story.node(33)
+    assert story.logic.issued_since_us() == {}
+
+
+def test_ages_of_what_is_owed_and_of_silent_feeds() -> None:
+    story = Story()
+    story.views = (
+        view(pending={"lab": 1, "dev": 0}, owed_since_us={"lab": NOON_US}),
+        view(pending={"lab": 1}, owed_since_us={"lab": NOON_US + SECOND_US}, silent_since_us={"lab": NOON_US}),
+    )
+    story.now_us = NOON_US + 90 * SECOND_US
+    seen = story.scrape()
+    assert seen["evictstream_evictions_owed_oldest_seconds", "lab"] == 90
+    assert seen["evictstream_evictions_owed_oldest_seconds", "dev"] == 0
+    assert seen["evictstream_cluster_feed_silent_seconds", "lab"] == 90
+    assert seen["evictstream_cluster_feed_silent_seconds", "dev"] == 0
 
 
 def test_labels_of_clusters_are_limited() -> None:
@@ -331,12 +367,12 @@ def test_ages_limits_and_the_worker_itself() -> None:
     story.engine.waits.pauses.observe(0.03)
     seen = story.scrape()
     wanted = {
-        ("evictstream_age_seconds", "fetch"): 12.5,
-        ("evictstream_age_seconds", "loop"): 0,
-        ("evictstream_age_limit_seconds", "loop"): 60,
-        ("evictstream_age_limit_seconds", "commit"): 120,
-        ("evictstream_age_limit_seconds", "fetch"): 300,
-        ("evictstream_build_info", "1.2.3"): 1,
+        ("evictstream_worker_wait_seconds", "fetch"): 12.5,
+        ("evictstream_worker_wait_seconds", "loop"): 0,
+        ("evictstream_worker_wait_limit_seconds", "loop"): 60,
+        ("evictstream_worker_wait_limit_seconds", "commit"): 120,
+        ("evictstream_worker_wait_limit_seconds", "fetch"): 300,
+        ("evictstream_build_info", "worker", "1.2.3"): 1,
         ("evictstream_takeovers_total",): 3,
         ("evictstream_partitions_lost_total",): 1,
         ("evictstream_loop_pause_seconds_bucket", "0.02"): 0,
@@ -347,38 +383,6 @@ def test_ages_limits_and_the_worker_itself() -> None:
         ("evictstream_transaction_duration_seconds_sum",): 0.506,
     }
     assert {name: seen[name] for name in wanted} == wanted
-
-
-def test_every_metric_stands_on_the_page_and_no_other() -> None:
-    families = {
-        name.removesuffix("_bucket").removesuffix("_sum").removesuffix("_count")
-        for name, *_ in (*told().scrape(), *_with_everything().scrape())
-    }
-    text = section(page("operations.md"), "Metrics")
-    entries = set(re.findall(r"^- `([^`]+)` \(", text, re.MULTILINE))
-    assert {entry.split("{")[0] for entry in entries} == families
-
-
-def test_alerts_ask_for_metrics_of_all_three_programs() -> None:
-    name = r"evictstream_[a-z_]+"
-    asked = {
-        found.removesuffix("_total") for found in re.findall(name, section(page("operations.md"), "What to alert on"))
-    }
-    known = {
-        found.removesuffix("_total")
-        for text in map(page, ("operations.md", "feed.md", "executor.md"))
-        for found in re.findall(rf"^- `({name})", text, re.MULTILINE)
-    }
-    assert asked <= known
-    assert {found.split("_")[1] for found in asked} >= {"evictions", "feed", "executor"}
-
-
-def _with_everything() -> Story:
-    story = Story()
-    waiting = {(Gate.FEED, "lab"): Waiting(1, NOON_US)}
-    story.views = (view(pending={"lab": 1}, waiting=waiting, closed=Closed(Gate.GAP, "lost")),)
-    story.config.counters.results["Failed"] += 1
-    return story
 
 
 def test_buckets_of_lateness_are_ascending() -> None:
