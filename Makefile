@@ -16,7 +16,7 @@ export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo quick test check format bench scale faults specs kubernetes e2e lock lock-kafka clean
+.PHONY: help demo quick test check format bench scale faults specs kubernetes prometheus e2e lock lock-kafka clean
 
 help: ## Say what each target does.
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -71,6 +71,9 @@ specs: $(VENV)/.ready ## Search the model of one partition's protocol in every o
 kubernetes: $(VENV)/.ready ## Build a real Kubernetes control plane, and Helm (needs Go; minutes, once).
 	$(BIN)/python -m tests.e2e.binaries
 	$(BIN)/python -m tests.e2e.chart
+
+prometheus: $(VENV)/.ready ## Build Prometheus and promtool, which test alerts and dashboards (needs Go; minutes, once).
+	$(BIN)/python -m tests.deploy.monitoring.binaries
 
 # Without Go the tests are still collected, and each says why it is skipped.
 e2e: $(VENV)/.ready ## Run the tests on a real Kubernetes control plane.

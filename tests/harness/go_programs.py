@@ -51,7 +51,7 @@ class GoPrograms:
     def version(self) -> str:
         """Return the version that the Go module asks for, such as v1.36.3."""
         text = (self.sources / "go.mod").read_text(encoding="utf-8")
-        found = re.search(rf"^\s*(?:require )?{re.escape(self.module)} (v\S+)$", text, re.MULTILINE)
+        found = re.search(rf"^\s*(?:require )?{re.escape(self.module)} (v\S+)(?: // indirect)?$", text, re.MULTILINE)
         assert found is not None, f"{self.sources.name}/go.mod names no version of {self.module}"
         return found[1]
 
