@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import signal
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import IO, Self
 
@@ -19,8 +21,15 @@ STOP_SECONDS = 30
 class ProductProcess:
     """A command of the product. Use as a context manager: it is stopped at the end, and has to exit with 0."""
 
-    def __init__(self, settings: Settings, *arguments: str, log: Path | None = None) -> None:
-        """Start it. What it says goes to the file `log`, or to where this process says it."""
+    def __init__(
+        self, settings: Settings, *arguments: str, log: Path | None = None, sources: Sequence[Path | None] = (None,)
+    ) -> None:
+        """Start it. What it says goes to the file `log`, or to where this process says it.
+
+        Each start takes the next of `sources`, again and again: folders of other versions, None for the one that is
+        tested.
+        """
+        self._sources = itertools.cycle(sources)
         self._command = [sys.executable, "-m", "evictstream.streams.cli.main", *arguments]
         given = {f"EVICTSTREAM_{name.upper()}": str(getattr(settings, name)) for name in settings.model_fields_set}
         self._environment = os.environ | {"EVICTSTREAM_HEALTH_PORT": "0"} | given
@@ -30,8 +39,12 @@ class ProductProcess:
 
     def _started(self) -> subprocess.Popen[bytes]:
         self._logged_bytes = self._log_bytes()
+        source = next(self._sources)
         with self._output() as output:
-            return copies.start(self._command, env=self._environment, stderr=output)
+            if source is None:
+                return copies.start(self._command, env=self._environment, stderr=output)
+            environment = self._environment | {"PYTHONPATH": str(source / "src")}
+            return subprocess.Popen(self._command, env=environment, cwd=source, stderr=output)
 
     def _output(self) -> IO[bytes]:
         return os.fdopen(os.dup(2), "wb") if self._log is None else self._log.open("ab")

@@ -39,6 +39,7 @@ from tests.faults.node_rows import check_nodes
 from tests.faults.real.kept import keep
 from tests.faults.real.reading import read_log
 from tests.faults.real.state import Rows, read_rows
+from tests.harness.other_version import version_of
 from tests.harness.product_process import ProductProcess
 
 ACTIVE_SECONDS = 25.0
@@ -83,8 +84,14 @@ class RealLoop:
         *,
         troubles: Sequence[str] = TROUBLES,
         patience_seconds: float = PATIENCE_SECONDS,
+        beside: Path | None = None,
     ) -> None:
-        """Declare the topics; nothing runs yet."""
+        """Declare the topics; nothing runs yet.
+
+        With `beside`, the folder of another version, each start of a process is of the other version than the one
+        before: an upgrade, and then a way back.
+        """
+        self._versions = [None] if beside is None else [beside, None]
         self.seen: Counter[str] = Counter()
         self.folder = folder
         folder.mkdir(parents=True, exist_ok=True)
@@ -120,7 +127,8 @@ class RealLoop:
         yield from self._judge()
 
     def _process(self, name: str, *arguments: str) -> ProductProcess:
-        return ProductProcess(self.settings, *arguments, log=self.folder / f"{name}.log")
+        self._versions.reverse()  # so that they are mixed from the beginning
+        return ProductProcess(self.settings, *arguments, log=self.folder / f"{name}.log", sources=self._versions[:])
 
     def _live(self, processes: dict[str, ProductProcess]) -> None:
         begin_by = time.monotonic() + self._patience_seconds
@@ -245,6 +253,7 @@ def main() -> int:
     parser.add_argument("--runs", type=int, default=100)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--at-once", type=int, default=4)
+    parser.add_argument("--beside", metavar="COMMIT", help="mix its processes with those of today")
     asked = parser.parse_args()
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.ERROR))
     folder = Path(tempfile.mkdtemp(prefix="evictstream-loop-"))
@@ -252,7 +261,8 @@ def main() -> int:
     with EmbeddedBroker() as broker, ThreadPoolExecutor(asked.at_once) as pool:
         servers = broker.bootstrap_servers
         seeds = range(asked.seed, asked.seed + asked.runs)
-        for outcome in pool.map(lambda seed: run_real(seed, servers, folder / str(seed)), seeds):
+        beside = None if asked.beside is None else version_of(asked.beside, folder / "beside")
+        for outcome in pool.map(lambda seed: run_real(seed, servers, folder / str(seed), beside=beside), seeds):
             seen.update(outcome.seen)
             print(
                 f"seed {outcome.seed}: {len(outcome.violations)} violations, {outcome.seen['deletes']} deletes",
