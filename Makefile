@@ -16,10 +16,10 @@ export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo quick test check format bench scale faults specs kubernetes prometheus e2e lock lock-kafka clean
+.PHONY: help demo quick test check format bench scale faults specs kubernetes prometheus e2e lock lock-kafka release-check clean
 
 help: ## Say what each target does.
-	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: $(VENV)/.ready ## Show the whole story on a recorded incident, with a Kafka of its own.
 	$(BIN)/evictstream demo $(ARGS)
@@ -86,10 +86,14 @@ lock: $(VENV)/.ready ## Resolve the dependencies of pyproject.toml anew into req
 	$(call compile,requirements/runtime.txt,pyproject.toml)
 	$(call compile,requirements/dev.txt,--extra dev --extra containers --extra embedded --extra report --extra uvloop pyproject.toml)
 	$(call compile,deploy/build.txt,--constraint requirements/dev.txt deploy/build.in)
+	$(call compile,deploy/release.txt,--constraint requirements/dev.txt deploy/release.in)
 
 lock-kafka: $(VENV)/.ready ## Resolve the files of the embedded Kafka and of its peers in the bench anew (after changing its version).
 	$(BIN)/python -m evictstream.streams.broker.lock_kafka
 	$(BIN)/python -m tests.bench.peers.lock_peers
+
+release-check: $(VENV)/.ready ## Build what is published, twice, and install and run it on each Python at hand; leaves it in dist/.
+	$(BIN)/python -m tests.release
 
 clean: ## Remove the environment and everything that tools have left.
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis build dist
