@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import shutil
+import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
 
@@ -15,6 +18,14 @@ from evictstream.streams.cli.stop_signals import StopSignals
 from evictstream.streams.errors import ExitCode
 
 app = typer.Typer(add_completion=False, rich_markup_mode="markdown")
+
+
+def next_steps() -> Iterator[str]:
+    """Say how to go on, and where the program is if the shell does not find it."""
+    folder = Path(sys.executable).parent
+    if shutil.which("evictstream") is None and (folder / "evictstream").exists():
+        yield f'to type `evictstream` in this shell: export PATH="{folder}:$PATH"'
+    yield "next: `evictstream broker` starts a Kafka for trying out; `evictstream --help` lists all commands"
 
 
 @app.command()
@@ -61,6 +72,9 @@ def demo(
     with StopSignals() as stop_signals, contextlib.closing(story):
         for line in stop_signals.interruptible(story):
             say(f"{time.monotonic() - began:5.1f} s  {line}")
+    if stop_signals.exit_code is None and not problems:
+        for line in next_steps():
+            say(line)
     if stop_signals.exit_code is not None:
         say("stopped; everything that was started has been stopped too", err=True)
         return stop_signals.exit_code

@@ -170,7 +170,7 @@ def replay(
             against=against,
             keep=keep,
         )
-        report_file.write(report, title=Path(files[0]).name if files else settings.application_id)
+        report_file.write(report, title=_title(files[0]) if files else settings.application_id)
     if output is OutputFormat.JSON:
         head: dict[str, object] = (
             report.summary() | {"clusters": sorted(source.clusters), "unreadable": source.unreadable} | source.summary()
@@ -180,6 +180,12 @@ def replay(
         _print(report, source)
     shortfalls = itertools.chain(source.shortfalls(), refused(report.messages["dead-letters"]))
     return stop_signals.exit_code or tell_shortfalls(shortfalls, allow)
+
+
+def _title(file: str) -> str:
+    """Name a recording on its page: many files of incidents have one name, and their folders tell them apart."""
+    path = Path(file).resolve()
+    return path.name if path.is_dir() or file == "-" else f"{path.parent.name}/{path.name}"
 
 
 def _print(report: ReplayReport, source: RecordedFolder | WatchFiles) -> None:

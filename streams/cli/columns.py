@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from evictstream.streams.printing import one_line
 
-_GAP = "  "
+GAP = "  "
 
 
 class Columns:
@@ -24,4 +24,4 @@ class Columns:
         """Return a row as a line, without characters that steer a terminal: names come from outside."""
         safe = [one_line(cell) for cell in cells]
         self.make_room(safe)
-        return _GAP.join(map(str.ljust, safe, self._widths)).rstrip()
+        return GAP.join(map(str.ljust, safe, self._widths)).rstrip()

@@ -10,7 +10,7 @@ from evictstream.models.instants import instant_text, microseconds
 from evictstream.models.kubernetes.taints import taint_text
 from evictstream.models.messages.command import EvictionCommand
 from evictstream.models.messages.vocabulary import Action
-from evictstream.streams.cli.columns import Columns
+from evictstream.streams.cli.columns import GAP, Columns
 
 
 class CommandColumn(NamedTuple):
@@ -30,12 +30,14 @@ class CommandColumn(NamedTuple):
 class CommandRows:
     """Formats one row after the other."""
 
-    def __init__(self) -> None:
-        self._columns = Columns([column.width for column in COMMAND_COLUMNS])
+    def __init__(self, terminal: int | None = None) -> None:
+        """Show all columns, or those that fit into 80 where a `terminal` has so few that rows would break."""
+        self._shown = COMMAND_COLUMNS if terminal is None or terminal >= WIDE_TERMINAL else NARROW_COLUMNS
+        self._columns = Columns([column.width for column in self._shown])
 
     def titles(self) -> str:
         """Return the first line."""
-        return self._columns.line([column.title for column in COMMAND_COLUMNS])
+        return self._columns.line([column.title for column in self._shown])
 
     def row(self, command: EvictionCommand, now: dt.datetime) -> str:
         """Return the line of a command as seen at `now`.
@@ -43,7 +45,7 @@ class CommandRows:
         Raises:
             ValueError: one of its instants is malformed or has no zone.
         """
-        return self._columns.line([column.cell(command, now) for column in COMMAND_COLUMNS])
+        return self._columns.line([column.cell(command, now) for column in self._shown])
 
 
 def distance(seconds: float) -> str:
@@ -87,3 +89,14 @@ COMMAND_COLUMNS: Final = (
     CommandColumn("TAINT", 0, lambda command, _: taint_text(command.reason.taint)),
     CommandColumn("TRY", 0, lambda command, _: f"{command.attempt}/{command.revision}"),
 )
+
+_BY_TITLE: Final = {column.title: column for column in COMMAND_COLUMNS}
+
+NARROW_COLUMNS: Final = (
+    CommandColumn("TIME", 8, lambda command, _: f"{_instant(command.issued_at):%H:%M:%S}"),
+    *(_BY_TITLE[title] for title in ("ACTION", "POD", "NODE", "IN")),
+)
+"""Without the cluster, the reason and the instants, which `-o json` has."""
+
+WIDE_TERMINAL: Final = sum(column.width + len(GAP) for column in COMMAND_COLUMNS)
+"""From here on rows have room but for long names."""

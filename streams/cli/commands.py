@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import os
+import shutil
 import sys
 from typing import TYPE_CHECKING, Annotated
 
@@ -56,9 +57,10 @@ def commands(
 ) -> ExitCode:
     """Follow the eviction commands, until stopped.
 
-    On a terminal, one row per command: time of issue, action, pod, deadline, time left, reason, and attempt/revision.
-    Otherwise, or with `-o json`, the messages themselves, one per line. Only committed messages are shown; no offsets
-    are committed. Unreadable records are reported on stderr.
+    On a terminal, one row per command: time of issue, action, pod, node and time left; with 150 columns or more also
+    cluster, deadline, reason, and attempt/revision. Times are UTC. Otherwise, or with `-o json`, the messages
+    themselves, one per line. Only committed messages are shown; no offsets are committed. Unreadable records are
+    reported on stderr.
 
     Exits with 0, also after Ctrl-C or SIGTERM, or when the reader of the pipe has exited.
 
@@ -113,7 +115,8 @@ class _Show:
         from evictstream.streams.cli.command_rows import CommandRows
 
         self._topic = topic
-        self._rows = CommandRows() if as_text else None
+        terminal = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+        self._rows = CommandRows(terminal) if as_text else None
         self._left = maximum
         self._wanted = wanted
         self._decoder = msgspec.json.Decoder(EvictionCommand)

@@ -52,6 +52,7 @@ COMMANDS = {
     "accept-gap": "Resume evictions although input expired before it was read.",
     "cluster": "Forget a cluster that is gone.",
     "commands": "Follow the eviction commands.",
+    "schema": "Print the JSON Schema of a message.",
     "import": "Play a recording into the topics.",
     "explain": "Show why a pod was or was not evicted.",
     "record": "Record the topics into a folder, for a later replay.",

@@ -14,9 +14,12 @@ from evictstream.models.messages.dead_letter import DeadLetterHeaders
 from evictstream.models.messages.decision import DecisionRecord
 from evictstream.models.messages.executor_report import ExecutorReport
 from evictstream.models.messages.result import EvictionResult
+from evictstream.models.messages.vocabulary import API_VERSION
 from evictstream.models.messages.watch_event import NodeOfFeed, PodOfFeed, WatchEvent
 
 DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
+
+VERSION: Final = API_VERSION.rpartition("/")[2]
 
 MESSAGES: Final[dict[str, type[msgspec.Struct]]] = {
     "command": EvictionCommand,
@@ -44,7 +47,7 @@ def schema_texts() -> dict[str, str]:
 def _schema_text(name: str) -> str:
     message = MESSAGES[name]
     _, parts = msgspec.json.schema_components([message, *_NAMED_IN.get(name, ())], ref_template="#/$defs/{name}")
-    schema = {"$schema": DIALECT, **parts.pop(message.__name__)}
+    schema = {"$schema": DIALECT, "$id": f"urn:evictstream:{VERSION}:{name}", **parts.pop(message.__name__)}
     if parts:
         schema["$defs"] = parts
     return json.dumps(schema, indent=2, ensure_ascii=False) + "\n"

@@ -18,6 +18,7 @@ from pathlib import Path
 import pytest
 from kafka.admin import KafkaAdminClient
 
+from evictstream.kit.cli.demo import next_steps
 from evictstream.kit.demo import judgement, story
 from evictstream.kit.oracle import InputRecord, MessageRecord
 from evictstream.streams.broker.locate import Broker
@@ -92,6 +93,15 @@ def workers(said: bytes) -> list[int]:
     return pids
 
 
+def test_who_does_not_find_the_program_is_told_where(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = list(next_steps())
+    monkeypatch.setenv("PATH", os.defpath)
+    assert list(next_steps()) == [
+        f'to type `evictstream` in this shell: export PATH="{Path(sys.executable).parent}:$PATH"',
+        found[-1],
+    ]
+
+
 @pytest.mark.slow
 def test_a_killed_worker_is_survived(kafka: Broker, tmp_path: Path) -> None:
     before = topics(kafka)
@@ -106,6 +116,7 @@ def test_a_killed_worker_is_survived(kafka: Broker, tmp_path: Path) -> None:
     assert b"deadlines pending" in done.stdout
     assert b"has taken over" in done.stdout
     assert b"the oracle agrees" in done.stdout
+    assert b"next: `evictstream broker`" in done.stdout.splitlines()[-1]
     assert topics(kafka) == before
 
 

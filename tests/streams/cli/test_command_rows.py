@@ -54,6 +54,19 @@ def test_an_instant_that_is_none_is_an_error(deadline: str) -> None:
         cells(command(deadline=deadline))
 
 
+@pytest.mark.parametrize("terminal", [40, 80, 120])
+def test_rows_do_not_break_in_a_narrow_terminal(terminal: int) -> None:
+    rows = CommandRows(terminal)
+    assert rows.titles().split() == ["TIME", "ACTION", "POD", "NODE", "IN"]
+    row = rows.row(command(deadline="2026-11-21T02:20:00.123456Z"), NOW)
+    assert row.split() == ["02:15:00", "Schedule", "shop/p-1", "n-1", "5m0s"]
+    assert len(row) <= 80
+
+
+def test_a_wide_terminal_has_all_columns() -> None:
+    assert CommandRows(200).titles() == CommandRows().titles()
+
+
 def test_columns_stay_under_their_titles_and_widen() -> None:
     rows = CommandRows()
     titles, short = rows.titles(), rows.row(command(), NOW)

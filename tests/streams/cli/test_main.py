@@ -81,6 +81,14 @@ def test_help_names_no_type_behind_a_flag(capsys: pytest.CaptureFixture[str]) ->
     assert "bool" not in capsys.readouterr().out
 
 
+def test_schemas_are_printed(cli: RunCli) -> None:
+    for name in cli("schema").stdout.split():
+        assert json.loads(cli("schema", name).stdout)["$id"] == f"urn:evictstream:v1:{name}"
+    wrong = cli("schema", "nope")
+    assert wrong.returncode == ExitCode.WRONG_USE
+    assert "name one of command, " in wrong.stderr
+
+
 class TestGlobalOptionsAfterACommand:
     def test_each_command_takes_them(self) -> None:
         names = {"--config", "--bootstrap-servers", "-b", "--set", "-s", "--debug"}

@@ -42,7 +42,7 @@ CONNECTING = {
     "execute": [["execute", "--cluster", "lab", "--kubeconfig", "{kubeconfig}"]],
     "demo": [["-b", "{servers}", "demo", "--no-kill", "--incident", "{incident}"]],
 }
-ALONE = {"broker", "config", "rules", "version"}  # these make no connection with the settings
+ALONE = {"broker", "config", "rules", "schema", "version"}  # these make no connection with the settings
 # What each one that runs until it is stopped says when it is at work.
 AT_WORK = {"worker": b"partitions taken over", "feed": b"epoch", "execute": b"health endpoint started"}
 # There is no cluster, gap or pod, the watch that is imported ends, the worker is stopped while it starts, and the
