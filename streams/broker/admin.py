@@ -8,38 +8,25 @@ two places at once, is fine.
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import math
-import socket
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 from kafka.admin import ConfigResource, ConfigResourceType, KafkaAdminClient
-from kafka.errors import (
-    AuthorizationError,
-    KafkaConnectionError,
-    KafkaError,
-    KafkaTimeoutError,
-    NodeNotReadyError,
-    TopicAlreadyExistsError,
-    for_code,
-)
+from kafka.errors import TopicAlreadyExistsError, TopicAuthorizationFailedError, for_code
 
-from evictstream.streams.broker.clients import KafkaPythonTokens
+from evictstream.streams.broker.admin_client import admin_client
+from evictstream.streams.broker.first_contact import KafkaFacts
 from evictstream.streams.broker.topic_specs import TopicSpec, topic_specs
-from evictstream.streams.errors import BrokerRefusedError, BrokerUnreachableError, SettingsError, TopicsDifferError
+from evictstream.streams.errors import BrokerRefusedError, TopicsDifferError
 from evictstream.streams.settings import Settings
 
-PROBE_TIMEOUT_SECONDS = 2.0
-"""For asking a broker on loopback whether it is up, again and again."""
-
-_CONNECT_SECONDS = 1.0
-"""For one address to accept a connection; a round trip around the world takes a third of it."""
-
 _RETRY_SECONDS = 0.25
-"""Between attempts to reach a broker: soon enough for a person, seldom enough for a broker that is starting."""
+"""Between questions about a topic that a broker has not heard of."""
+
+_SEE_SETTINGS = "DESCRIBE_CONFIGS"
 
 PROPAGATION_SECONDS = 10.0
 """How long a new topic may take to reach all brokers: tens of milliseconds as a rule, seconds when they are busy."""
@@ -82,7 +69,9 @@ class TopicsReport:
         created: those that were missing and have been created just now.
         differences: everything that is not as specified, now.
         others: names of all other topics on that Kafka.
-        brokers: how many brokers that Kafka has.
+        kafka: what it says of itself.
+        rights: what this user may do with each topic that was looked at, in Kafka's words; no entry where Kafka does
+            not say.
     """
 
     bootstrap_servers: str
@@ -90,7 +79,8 @@ class TopicsReport:
     created: tuple[str, ...]
     differences: tuple[Difference, ...]
     others: frozenset[str]
-    brokers: int
+    kafka: KafkaFacts
+    rights: Mapping[str, frozenset[str]] = dataclasses.field(default_factory=dict)
 
     @property
     def breaking(self) -> tuple[Difference, ...]:
@@ -101,6 +91,10 @@ class TopicsReport:
         """Raise `TopicsDifferError` with the complete list if a worker must not start."""
         if self.breaking:
             raise TopicsDifferError([str(difference) for difference in self.breaking])
+
+    def raise_if_forbidden(self, operation: Literal["READ", "WRITE"], topics: Iterable[str]) -> None:
+        """Raise `BrokerRefusedError` if this user may not do that with each of these topics."""
+        _refuse_forbidden(operation, self.rights, topics)
 
 
 def declare_topics(settings: Settings, specs: Sequence[TopicSpec] | None = None) -> TopicsReport:
@@ -122,32 +116,10 @@ def check_topics(settings: Settings, specs: Sequence[TopicSpec] | None = None) -
     return _report(settings, specs, create=False)
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class Probe:
-    """What a cluster says of itself: its id, and how many of its brokers take part now."""
-
-    cluster_id: str
-    active_brokers: int
-
-
-def probe(bootstrap_servers: str) -> Probe | None:
-    """Ask an unprotected cluster; `None` without an answer within 2 s."""
-    try:
-        settings = Settings(bootstrap_servers=bootstrap_servers)
-        with admin_client(settings, "describe the cluster", first_answer_seconds=PROBE_TIMEOUT_SECONDS) as client:
-            answer = client.describe_cluster()
-    except (BrokerUnreachableError, BrokerRefusedError):
-        return None
-    # A broker that went away stays on the list, fenced.
-    active = [broker for broker in answer["brokers"] if not broker.get("is_fenced", False)]
-    return Probe(cluster_id=answer["cluster_id"], active_brokers=len(active))
-
-
 def _report(settings: Settings, specs: Sequence[TopicSpec] | None, *, create: bool) -> TopicsReport:
     wanted = topic_specs(settings) if specs is None else tuple(specs)
     next_step = "give this user the rights to create and describe topics"
     with admin_client(settings, "describe topics", next_step=next_step) as client:
-        brokers = len(client.describe_cluster()["brokers"])
         present = set(client.list_topics())
         missing = [spec for spec in wanted if spec.name not in present]
         if create and missing:
@@ -155,19 +127,22 @@ def _report(settings: Settings, specs: Sequence[TopicSpec] | None, *, create: bo
             missing_names: set[str] = set()
         else:
             missing_names = {spec.name for spec in missing}
+        _visible(client, missing_names)
         existing = [spec for spec in wanted if spec.name not in missing_names]
         differences = [
             Difference(topic=name, what="topic", expected="present", actual="missing", severity="breaks")
             for name in sorted(missing_names)
         ]
-        differences += _differences(client, existing)
+        found, rights = _compared(client, existing)
+        differences += found
     return TopicsReport(
         bootstrap_servers=str(settings.bootstrap_servers),
         topics=tuple(spec.name for spec in wanted),
         created=tuple(spec.name for spec in missing) if create else (),
         differences=tuple(differences),
         others=frozenset(present.difference(spec.name for spec in wanted)),
-        brokers=brokers,
+        kafka=client.facts,
+        rights=rights,
     )
 
 
@@ -206,39 +181,83 @@ def _create(client: KafkaAdminClient, specs: Sequence[TopicSpec]) -> None:
     client.wait_for_topics(list(wanted))
 
 
-def _differences(client: KafkaAdminClient, specs: Sequence[TopicSpec]) -> list[Difference]:
-    if not specs:
-        return []
-    partitions, configs = _described(client, [spec.name for spec in specs])
+def check_readable(settings: Settings, topic: str) -> None:
+    """Raise `BrokerRefusedError` if this user may not read a topic. Other errors as in `declare_topics`."""
+    with admin_client(settings, f"read {topic}") as client:
+        found = _visible(client, [topic])
+    _refuse_forbidden("READ", {one["name"]: _rights(one) for one in found if _rights(one)}, [topic])
+
+
+def _refuse_forbidden(
+    operation: Literal["READ", "WRITE"], rights: Mapping[str, frozenset[str]], topics: Iterable[str]
+) -> None:
+    forbidden = [name for name in topics if name in rights and operation not in rights[name]]
+    if forbidden:
+        raise BrokerRefusedError(
+            f"{operation.lower()} {', '.join(forbidden)}",
+            reason="this user has no right to do so",
+            next_step=f"give it the right {operation.title()} on them (docs/kafka-rights.md)",
+        )
+
+
+def _visible(client: KafkaAdminClient, names: Iterable[str]) -> list[dict[str, Any]]:
+    """Describe topics; refuse those that this user may not see: they may be there, and to create them does not help."""
+    asked = sorted(names)
+    topics: list[dict[str, Any]] = client.describe_topics(asked) if asked else []
+    hidden = [topic["name"] for topic in topics if topic["error_code"] == TopicAuthorizationFailedError.errno]
+    if hidden:
+        raise BrokerRefusedError(
+            f"describe {', '.join(hidden)}",
+            reason="this user may not see them, whether they are there or not",
+            next_step="give it the rights of docs/kafka-rights.md",
+        )
+    return topics
+
+
+def _compared(
+    client: KafkaAdminClient, specs: Sequence[TopicSpec]
+) -> tuple[list[Difference], dict[str, frozenset[str]]]:
+    """Return what differs from the specifications, and what this user may do with each topic."""
+    topics, configs = _described(client, [spec.name for spec in specs])
     differences: list[Difference] = []
     for spec in specs:
         values = {name: str(config["value"]) for name, config in configs.get(spec.name, {}).items()}
-        differences += compare_topic(spec, partitions=partitions.get(spec.name, []), configs=values)
-    return differences
+        partitions = topics[spec.name]["partitions"] if spec.name in topics else ()
+        differences += compare_topic(spec, partitions=partitions, configs=values)
+    return differences, {name: rights for name, topic in topics.items() if (rights := _rights(topic))}
+
+
+def _rights(topic: Mapping[str, Any]) -> frozenset[str]:
+    """Return what this user may do with a topic; nothing where Kafka does not say, as before 2.3."""
+    return frozenset(topic.get("authorized_operations") or ())
 
 
 def _described(client: KafkaAdminClient, names: list[str]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Ask for partitions and settings of topics, by topic.
+    """Ask what topics and their settings are, by topic.
 
     Any broker may answer, also one that has not yet heard of a topic just made: it knows no settings of it at all,
-    while a topic always has some. So it is asked again for a while.
+    while a topic always has some. So it is asked again for a while, unless this user may not see settings.
     """
+    if not names:
+        return {}, {}
     resources = [ConfigResource(ConfigResourceType.TOPIC, name) for name in names]
     give_up_at = time.monotonic() + PROPAGATION_SECONDS
     while True:
-        partitions = {topic["name"]: topic["partitions"] for topic in client.describe_topics(names)}
+        topics = {topic["name"]: topic for topic in client.describe_topics(names) if topic["partitions"]}
         configs = client.describe_configs(resources, config_filter="all")["topic"]
-        is_whole = all(partitions.get(name) and configs.get(name) for name in names)
-        if is_whole or time.monotonic() > give_up_at:
+        bare = [name for name in topics if not configs.get(name)]
+        is_forbidden = any((rights := _rights(topics[name])) and _SEE_SETTINGS not in rights for name in bare)
+        is_whole = len(topics) == len(names) and not bare
+        if is_whole or is_forbidden or time.monotonic() > give_up_at:
             break
         time.sleep(_RETRY_SECONDS)
-    if hidden := [name for name in names if partitions.get(name) and not configs.get(name)]:
+    if bare:
         raise BrokerRefusedError(
-            f"describe the settings of {', '.join(hidden)}",
+            f"describe the settings of {', '.join(bare)}",
             reason="it shows no settings",
             next_step="give this user the right DescribeConfigs on these topics",
         )
-    return partitions, configs
+    return topics, configs
 
 
 def compare_topic(
@@ -258,87 +277,3 @@ def compare_topic(
         if actual != expected:
             severity: Severity = "breaks" if what in spec.essential else "weakens"
             yield Difference(topic=spec.name, what=what, expected=expected, actual=actual, severity=severity)
-
-
-class ClosingAdminClient(KafkaAdminClient):  # type: ignore[misc] # the library has no types
-    """Closes what it opened when the first contact fails; the library's own leaves its thread and its socket behind."""
-
-    def __init__(self, **configs: Any) -> None:
-        try:
-            super().__init__(**configs)
-        except BaseException:
-            self._closed = False
-            self.close()
-            raise
-
-
-def _wait_until_a_broker_listens(servers: str, give_up_at: float) -> None:
-    """Connect to each address until one accepts; raise the last `OSError` when time is up.
-
-    The library would do that too, but leaves a socket open for each attempt that fails, and tries 20 times a second.
-    """
-    while True:
-        for server in servers.split(","):
-            host, _, port = server.rpartition(":")
-            try:
-                socket.create_connection((host.strip("[]"), int(port)), timeout=_CONNECT_SECONDS).close()
-            except OSError:
-                if time.monotonic() + _RETRY_SECONDS > give_up_at:
-                    raise
-            else:
-                return
-        time.sleep(_RETRY_SECONDS)
-
-
-@contextlib.contextmanager
-def admin_client(
-    settings: Settings,
-    operation: str,
-    *,
-    next_step: str = "give this user the right to do so",
-    first_answer_seconds: float | None = None,
-) -> Iterator[KafkaAdminClient]:
-    """Open kafka-python's client for administration, once a broker listens, and close it.
-
-    Args:
-        settings: where Kafka is and how to speak with it.
-        operation: what Kafka is to do, for errors, as `look at topics`.
-        next_step: what to do when this user may not do that.
-        first_answer_seconds: how long to wait for a broker that listens; `admin_timeout_seconds` by default.
-
-    Raises:
-        SettingsError: the certificate files cannot be used.
-        BrokerUnreachableError: no broker answered in time.
-        BrokerRefusedError: Kafka refused.
-    """
-    first_answer_seconds = first_answer_seconds or settings.admin_timeout_seconds
-    servers = settings.required_bootstrap_servers()
-    try:
-        security = settings.security_arguments(KafkaPythonTokens)
-    except OSError as error:  # also SSLError
-        problem = f"cannot use the files for certificates or a token: {error}"
-        names = ["ssl_cafile", "ssl_certfile", "ssl_keyfile", "sasl_oauth_token_file"]
-        raise SettingsError(problem, names=names) from error
-    client = None
-    give_up_at = time.monotonic() + first_answer_seconds
-    try:
-        _wait_until_a_broker_listens(servers, give_up_at)
-        client = ClosingAdminClient(
-            bootstrap_servers=servers.split(","),
-            client_id=settings.client_id,
-            bootstrap_timeout_ms=max(1, int((give_up_at - time.monotonic()) * 1000)),
-            reconnect_backoff_ms=int(_RETRY_SECONDS * 1000),
-            request_timeout_ms=int(settings.request_timeout_seconds * 1000),
-            **security,
-        )
-        yield client
-    except (KafkaTimeoutError, KafkaConnectionError, NodeNotReadyError, OSError) as error:
-        raise BrokerUnreachableError(servers, waited_seconds=first_answer_seconds) from error
-    except AuthorizationError as error:
-        reason = f"{type(error).__name__}: {error}"
-        raise BrokerRefusedError(operation, reason=reason, next_step=next_step) from error
-    except KafkaError as error:
-        raise BrokerRefusedError(operation, reason=f"{type(error).__name__}: {error}") from error
-    finally:
-        if client is not None:
-            client.close()

@@ -64,9 +64,8 @@ def client_arguments(settings: Settings) -> dict[str, Any]:
 def as_our_error(error: KafkaError | OSError, settings: Settings, operation: str) -> BrokerError:
     """Translate an error of kafka-python. `operation` is what Kafka was to do, as `write to ...`."""
     if isinstance(error, KafkaConnectionError | KafkaTimeoutError | NodeNotReadyError | OSError):
-        return BrokerUnreachableError(
-            settings.required_bootstrap_servers(), waited_seconds=settings.request_timeout_seconds
-        )
+        servers, seconds = settings.required_bootstrap_servers(), settings.request_timeout_seconds
+        return BrokerUnreachableError(servers, waited_seconds=seconds, reason=str(error) or type(error).__name__)
     reason = str(error) if str(error).startswith(type(error).__name__) else f"{type(error).__name__}: {error}"
     if isinstance(error, AuthorizationError):
         return BrokerRefusedError(operation, reason=reason, next_step="give this user the right to do so")

@@ -14,7 +14,7 @@ import urllib.parse
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from evictstream.streams.broker.admin import probe
+from evictstream.streams.broker.admin_client import probe
 from evictstream.streams.broker.ports import LOOPBACK, free_ports
 from evictstream.streams.broker.properties import NodeAddress, as_environment, node_properties
 from evictstream.streams.errors import ContainerUnavailableError

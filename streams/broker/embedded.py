@@ -8,6 +8,7 @@ in a temporary folder that is removed afterwards, or in a folder of the caller's
 from __future__ import annotations
 
 import base64
+import fcntl
 import json
 import shutil
 import socket
@@ -17,14 +18,14 @@ import uuid
 from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import ClassVar, Self
+from typing import IO, ClassVar, Self
 
-from evictstream.streams.broker.admin import Probe, probe
+from evictstream.streams.broker.admin_client import Probe, probe
 from evictstream.streams.broker.jars import kafka_version
 from evictstream.streams.broker.kafka_node import KafkaNode
-from evictstream.streams.broker.ports import LOOPBACK, free_ports, reserve
+from evictstream.streams.broker.ports import LOOPBACK, free_ports, is_listened_on, reserve
 from evictstream.streams.broker.properties import Detour, NodeAddress
-from evictstream.streams.errors import BrokerFailedError, WrongUseError
+from evictstream.streams.errors import BrokerFailedError, PlaceUnusableError, WrongUseError
 
 START_TIMEOUT_SECONDS = 60.0
 """Three seconds are usual. A machine whose cores are all busy has been seen to need twenty."""
@@ -88,6 +89,7 @@ class EmbeddedBroker:
         if port is not None:
             ports[0] = port
         self._ports, self._reserved = tuple(ports), list[socket.socket]()
+        self._lock: IO[bytes] | None = None
         addresses = [
             NodeAddress(
                 node_id=index + 1,
@@ -130,8 +132,9 @@ class EmbeddedBroker:
             EmbeddedBrokerError: of the kind that fits; what was started is stopped again.
         """
         deadline = time.monotonic() + START_TIMEOUT_SECONDS
-        self._reserved = self._reserved or reserve(self._ports)
         try:
+            self._lock_folder()
+            self._reserve_ports()
             for node in self.nodes:
                 node.start()
             self._wait_until_all_answer(deadline)
@@ -153,6 +156,9 @@ class EmbeddedBroker:
         for holder in self._reserved:
             holder.close()
         self._reserved.clear()
+        if self._lock is not None:
+            self._lock.close()
+            self._lock = None
 
     def kill(self) -> None:
         """End all nodes at once, as a crash or a power cut would; the data stays."""
@@ -188,6 +194,30 @@ class EmbeddedBroker:
     ) -> None:
         """Stop."""
         self.stop()
+
+    def _lock_folder(self) -> None:
+        """Keep others from a folder whose data is kept: two brokers in it would write into the same files."""
+        if self._temporary or self._lock is not None:
+            return
+        lock = (self._folder / "lock").open("wb")
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            lock.close()
+            next_step = "stop that one, or name another folder"
+            raise PlaceUnusableError(
+                str(self._folder), reason="another embedded Kafka uses it", next_step=next_step
+            ) from error
+        self._lock = lock
+
+    def _reserve_ports(self) -> None:
+        if self._reserved or any(node.pid is not None for node in self.nodes):
+            return
+        for port in self._ports:
+            if is_listened_on(port):
+                next_step = "name another port, or none for a free one"
+                raise PlaceUnusableError(f"port {port}", reason="another program uses it", next_step=next_step)
+        self._reserved = reserve(self._ports)
 
     def _stop_in_order(self) -> None:
         for node in self.nodes:

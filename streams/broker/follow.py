@@ -15,7 +15,7 @@ from typing import Any, Literal, TypeAlias
 
 from kafka import TopicPartition
 
-from evictstream.streams.broker.admin import check_topics
+from evictstream.streams.broker.admin import check_readable
 from evictstream.streams.broker.clients import our_errors, partitions_of
 from evictstream.streams.broker.consumers import open_consumer
 from evictstream.streams.settings import Settings
@@ -80,7 +80,7 @@ def follow(
         BrokerRefusedError: Kafka refused. While following, too.
         TopicsDifferError: the topic is missing.
     """
-    check_topics(settings, [])
+    check_readable(settings, topic)
     with contextlib.ExitStack() as stack:
         with our_errors(settings, f"read {topic}"):
             consumer = open_consumer(

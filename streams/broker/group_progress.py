@@ -9,7 +9,7 @@ from kafka import TopicPartition
 from kafka.admin import OffsetSpec
 from kafka.errors import RetriableError
 
-from evictstream.streams.broker.admin import admin_client
+from evictstream.streams.broker.admin_client import admin_client
 from evictstream.streams.settings import Settings
 
 _LOOK_SECONDS = 0.5

@@ -8,7 +8,7 @@ from kafka import TopicPartition
 from kafka.admin import OffsetSpec
 
 from evictstream.models.instants import MILLISECOND_US
-from evictstream.streams.broker.admin import admin_client
+from evictstream.streams.broker.admin_client import admin_client
 from evictstream.streams.settings import Settings
 
 
@@ -22,6 +22,6 @@ def newest_times_us(settings: Settings, places: Iterable[tuple[str, int]]) -> di
         BrokerRefusedError: Kafka refused, or is older than 3.0.
     """
     wanted = {TopicPartition(topic, number): OffsetSpec.MAX_TIMESTAMP for topic, number in places}
-    with admin_client(settings, "read the times of the newest records") as client:
+    with admin_client(settings, "read the times of the newest records", is_told=False) as client:
         offsets = client.list_partition_offsets(wanted)
     return {(tp.topic, tp.partition): at.timestamp * MILLISECOND_US for tp, at in offsets.items() if at.timestamp >= 0}

@@ -56,6 +56,18 @@ def reserve(ports: Iterable[int]) -> list[socket.socket]:
     return kept
 
 
+def is_listened_on(port: int) -> bool:
+    """Whether a server has this port on loopback. A socket that only reserves it does not count."""
+    with socket.socket() as attempt:
+        attempt.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            attempt.bind((LOOPBACK, port))
+            attempt.listen(1)
+        except OSError:
+            return True
+        return False
+
+
 def _is_free(port: int) -> bool:
     with socket.socket() as probe:
         try:

@@ -6,7 +6,7 @@ import contextlib
 
 from kafka.errors import KafkaError
 
-from evictstream.streams.broker.admin import admin_client
+from evictstream.streams.broker.admin_client import admin_client
 from evictstream.streams.broker.topic_specs import topic_specs
 from evictstream.streams.settings import Settings
 

@@ -62,11 +62,11 @@ def check(context: typer.Context, output: OutputOption = OutputFormat.TEXT) -> E
 
 def _show_choice(settings: Settings, report: TopicsReport) -> None:
     """Say what cannot be changed later, and warn where it is a choice for trials on a Kafka that is none."""
-    copies = settings.replication_factor
+    copies, brokers = settings.replication_factor, report.kafka.brokers
     say(f"{settings.partitions} partitions, {copies} {'copy' if copies == 1 else 'copies'} each: this stays so")
-    if copies < SAFE_COPIES <= report.brokers:
+    if copies < SAFE_COPIES <= brokers:
         warn(
-            f"with so few copies on {report.brokers} brokers, a broker that is lost may lose evictions: for production"
+            f"with so few copies on {brokers} brokers, a broker that is lost may lose evictions: for production"
             f" delete these topics, set EVICTSTREAM_REPLICATION_FACTOR={SAFE_COPIES} and"
             " EVICTSTREAM_MIN_INSYNC_REPLICAS=2, and declare them again"
         )
@@ -77,7 +77,7 @@ def _show(report: TopicsReport, output: OutputFormat) -> ExitCode:
         print_json(
             {
                 "bootstrapServers": report.bootstrap_servers,
-                "brokers": report.brokers,
+                "brokers": report.kafka.brokers,
                 "topics": report.topics,
                 "created": report.created,
                 "differences": [

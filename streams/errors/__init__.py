@@ -33,10 +33,12 @@
     │   │   └── MissingRightsError         1  an executor may not do what its mode needs
     │   └── BrokerError                    1  Kafka, found or started, is not as needed
     │       ├── BrokerUnreachableError     1  no broker answered in time
+    │       ├── BrokerUnusableError        1  what answers does not fit the settings
     │       ├── BrokerRefusedError         1  Kafka answered with a refusal
     │       ├── TopicsDifferError          1  topics are not as they must be
     │       ├── ContainerUnavailableError  1  no container engine answers, or the container did not start
     │       └── EmbeddedBrokerError        1  the embedded Kafka could not be had
+    │           ├── PlaceUnusableError     1  a port or a folder is taken, or cannot be written
     │           ├── EmbeddedMissingError   1  the extra is not installed
     │           ├── CacheUnusableError     1  its files cannot be kept
     │           ├── DownloadRefusedError   1  its files could not be downloaded
@@ -68,12 +70,14 @@ from evictstream.streams.errors.broker import (
     BrokerFailedError,
     BrokerRefusedError,
     BrokerUnreachableError,
+    BrokerUnusableError,
     CacheUnusableError,
     ContainerUnavailableError,
     DownloadRefusedError,
     EmbeddedBrokerError,
     EmbeddedMissingError,
     FileMismatchError,
+    PlaceUnusableError,
     TopicsDifferError,
 )
 from evictstream.streams.errors.engine import (
@@ -113,6 +117,7 @@ __all__ = [
     "BrokerFailedError",
     "BrokerRefusedError",
     "BrokerUnreachableError",
+    "BrokerUnusableError",
     "CacheUnusableError",
     "ClusterChangedError",
     "ClusterMovedError",
@@ -139,6 +144,7 @@ __all__ = [
     "ObjectFileError",
     "OtherStateVersionError",
     "PartitionLostError",
+    "PlaceUnusableError",
     "ProduceRefusedError",
     "RecordingError",
     "SettingsError",

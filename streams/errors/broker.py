@@ -15,15 +15,24 @@ class BrokerError(FoundProblemError):
 
 
 class BrokerUnreachableError(BrokerError):
-    """No broker answered at `bootstrap_servers` within `waited_seconds`."""
+    """No broker answered at `bootstrap_servers` within `waited_seconds`, for `reason` if that is known."""
 
-    def __init__(self, bootstrap_servers: str, *, waited_seconds: float) -> None:
+    def __init__(self, bootstrap_servers: str, *, waited_seconds: float, reason: str = "", next_step: str = "") -> None:
         self.bootstrap_servers = bootstrap_servers
         self.waited_seconds = waited_seconds
+        self.reason = reason
         super().__init__(
-            f"no Kafka answered at {bootstrap_servers} within {waited_seconds:g} s",
-            next_step="check the address, that the broker runs, and the security settings",
+            f"no Kafka answered at {bootstrap_servers} within {waited_seconds:g} s{reason and f': {reason}'}",
+            next_step=next_step or "check the address, that the broker runs, and the security settings",
         )
+
+
+class BrokerUnusableError(BrokerError):
+    """What answers at `server` cannot be used with these settings, however long one waits."""
+
+    def __init__(self, server: str, *, problem: str, next_step: str) -> None:
+        self.server = server
+        super().__init__(f"Kafka at {server} cannot be used: {problem}", next_step=next_step)
 
 
 class BrokerRefusedError(BrokerError):
@@ -56,6 +65,15 @@ class ContainerUnavailableError(BrokerError):
 
 class EmbeddedBrokerError(BrokerError):
     """The embedded Kafka could not be had."""
+
+
+class PlaceUnusableError(EmbeddedBrokerError):
+    """The embedded Kafka cannot use `place`, a port or a folder, for `reason`."""
+
+    def __init__(self, place: str, *, reason: str, next_step: str) -> None:
+        self.place = place
+        self.reason = reason
+        super().__init__(f"the embedded Kafka cannot use {place}: {reason}", next_step=next_step)
 
 
 class EmbeddedMissingError(EmbeddedBrokerError):

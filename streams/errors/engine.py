@@ -155,13 +155,20 @@ class UncleanStopError(EngineError):
 
 
 class WorkerStuckError(EngineError):
-    """A worker has waited for `wait` for `age_seconds`, longer than its limit: it ends, to be started again."""
+    """A worker has waited for `wait` for `age_seconds`, longer than its limit: it ends, to be started again.
 
-    def __init__(self, *, wait: str, age_seconds: float, limit_seconds: float) -> None:
+    `kafka` says that Kafka is away, if it is: then this is what it waits for.
+    """
+
+    def __init__(self, *, wait: str, age_seconds: float, limit_seconds: float, kafka: str | None = None) -> None:
         self.wait = wait
         self.age_seconds = age_seconds
         self.limit_seconds = limit_seconds
-        super().__init__(
-            f"stuck: waiting for {wait} for {age_seconds:.0f} s, limit {limit_seconds:g} s",
-            next_step="restart it; nothing is lost, and the stacks above this line show where it hangs",
-        )
+        self.kafka = kafka
+        if kafka is None:
+            problem = f"stuck: waiting for {wait} for {age_seconds:.0f} s, limit {limit_seconds:g} s"
+            next_step = "restart it; nothing is lost, and the stacks in the log show where it hangs"
+        else:
+            problem = f"stopped waiting for Kafka after {age_seconds:.0f} s, limit {limit_seconds:g} s: {kafka}"
+            next_step = "nothing is lost; a restarted worker continues when Kafka is back"
+        super().__init__(problem, next_step=next_step)

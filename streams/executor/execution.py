@@ -9,6 +9,7 @@ from typing import Final
 import structlog
 
 from evictstream.streams.broker.admin import check_topics
+from evictstream.streams.broker.first_contact import KafkaFacts
 from evictstream.streams.broker.producers import open_producer
 from evictstream.streams.broker.topic_specs import topic_specs
 from evictstream.streams.errors import TopicsDifferError
@@ -18,6 +19,7 @@ from evictstream.streams.executor.orders import ClusterOrder, ExecutionOptions
 from evictstream.streams.health.endpoint import Endpoint
 from evictstream.streams.kafka_reach import REACH
 from evictstream.streams.settings import Settings
+from evictstream.streams.start_line import log_start
 
 log = structlog.get_logger(__name__)
 
@@ -56,12 +58,14 @@ def execute_commands(
         BrokerError: Kafka refuses.
         TopicsDifferError: topics are missing or differ.
     """
+    kafka = _check_topics(settings)
+    modes = {order.name: str(order.mode) for order in orders}
+    log_start("executor starting", settings, kafka, modes=modes, group=options.group, instance=options.instance)
     REACH.watch()
     health = ExecutorHealth()
     endpoint = Endpoint(settings.health_host, settings.health_port, health, health)
     endpoint.start()
     log.info("health endpoint started", host=settings.health_host, port=endpoint.port)
-    _check_topics(settings)
     with open_producer(settings, delivery_seconds=_LONGEST_OUTAGE_SECONDS) as producer:
         lives = [ClusterLife(order, options, settings=settings, producer=producer) for order in orders]
         health.lives = lives
@@ -91,9 +95,12 @@ def _end(lives: Sequence[ClusterLife]) -> None:
         life.join(max(0.0, (end_at if life.is_served else unserved_end_at) - time.monotonic()))
 
 
-def _check_topics(settings: Settings) -> None:
+def _check_topics(settings: Settings) -> KafkaFacts:
     names = (settings.commands_topic, settings.results_topic, settings.feeds_topic)
     report = check_topics(settings, [spec for spec in topic_specs(settings) if spec.name in names])
     wrong = [str(difference) for difference in report.breaking if difference.what != "partitions"]
     if wrong:
         raise TopicsDifferError(wrong)
+    report.raise_if_forbidden("READ", (settings.commands_topic, settings.feeds_topic))
+    report.raise_if_forbidden("WRITE", (settings.results_topic,))
+    return report.kafka

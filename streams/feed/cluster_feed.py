@@ -135,6 +135,7 @@ class ClusterFeed(threading.Thread):
         try:
             while not self._stopped.is_set():
                 self.looked_at = time.monotonic()
+                self._lease.raise_if_refused()
                 if self._lease.is_held:
                     self._feed_safely()
                 self._stopped.wait(_LOOK_SECONDS)

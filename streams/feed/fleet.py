@@ -8,7 +8,7 @@ from typing import Final
 
 import structlog
 
-from evictstream.streams.broker.admin import kept_seconds
+from evictstream.streams.broker.admin import check_topics, kept_seconds
 from evictstream.streams.feed.cluster_feed import ClusterFeed
 from evictstream.streams.feed.cluster_names import check_cluster_name
 from evictstream.streams.feed.feed_health import FeedHealth
@@ -17,6 +17,7 @@ from evictstream.streams.health.endpoint import Endpoint
 from evictstream.streams.kafka_reach import REACH
 from evictstream.streams.kubernetes.access import ClusterAccess
 from evictstream.streams.settings import Settings
+from evictstream.streams.start_line import log_start
 
 log = structlog.get_logger(__name__)
 
@@ -60,6 +61,9 @@ def feed_clusters(
     """
     for name in accesses:
         check_cluster_name(name)
+    log_start(
+        "feed starting", settings, check_topics(settings, []).kafka, clusters=list(accesses), whole_objects=keep_whole
+    )
     REACH.watch()
     relist_seconds = relist_interval(settings, kept_seconds(settings, [settings.nodes_topic, settings.pods_topic]))
     with open_publisher(settings, delivery_seconds=_LONGEST_OUTAGE_SECONDS, also=[settings.feeds_topic]) as publisher:

@@ -146,7 +146,7 @@ def open_publisher(
     Args:
         settings: which Kafka.
         delivery_seconds: longest time until a record counts as failed.
-        also: further topics that have to be there.
+        also: further topics that have to be there, and are read and written.
 
     The topics may have any number of partitions, as long as nodes and pods have the same.
 
@@ -160,6 +160,8 @@ def open_publisher(
     wrong = [str(difference) for difference in report.breaking if difference.what != "partitions"]
     if wrong:
         raise TopicsDifferError(wrong)
+    report.raise_if_forbidden("WRITE", (*names, *also))
+    report.raise_if_forbidden("READ", also)
     with open_producer(settings, delivery_seconds=delivery_seconds) as producer:
         yield Publisher(producer, settings, _same_partitions(producer, settings, names))
 

@@ -12,6 +12,7 @@ from evictstream.streams.broker.admin import check_topics
 from evictstream.streams.broker.topic_specs import topic_specs
 from evictstream.streams.engine.kafka.log_reader import KafkaLogReader
 from evictstream.streams.errors import OtherStateVersionError
+from evictstream.streams.start_line import log_start
 from evictstream.streams.worker.service_config import engine_config
 
 if TYPE_CHECKING:
@@ -25,14 +26,22 @@ FRAMING_BYTES = 4_096  # most that Kafka's framing and evictstream's headers add
 async def checked_record_limit(settings: Settings) -> int:
     """Check the topics of a worker; returns how large a record may be, by their smallest `max.message.bytes`.
 
+    What it learns of Kafka is the first line of the log.
+
     Raises:
         TopicsDifferError: a topic is missing, or differs so that a worker would decide wrongly.
+        BrokerRefusedError: this user may not do what a worker does.
         OtherStateVersionError: the changelog is empty, and one of another state version exists.
         BrokerUnreachableError: no Kafka answered in time.
     """
     used = [spec for spec in topic_specs(settings) if spec.name != settings.feeds_topic]
     report = await asyncio.to_thread(check_topics, settings, used)
+    event_loop = type(asyncio.get_running_loop()).__module__.partition(".")[0]
+    log_start("worker starting", settings, report.kafka, instance=settings.group_instance_id, event_loop=event_loop)
     report.raise_if_breaking()
+    written = (settings.commands_topic, settings.decisions_topic, settings.dead_letters_topic, settings.changelog_topic)
+    report.raise_if_forbidden("READ", (*settings.input_topics, *written))
+    report.raise_if_forbidden("WRITE", written)
     for difference in report.differences:
         log.warning("topic configuration differs", difference=str(difference))
     await _refuse_empty_beside_another_version(settings, report.others)

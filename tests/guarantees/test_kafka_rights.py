@@ -24,7 +24,8 @@ from kafka.errors import (
 )
 
 from evictstream.kit.conformance.fake_api import FakeApi
-from evictstream.streams.broker.admin import admin_client, declare_topics
+from evictstream.streams.broker.admin import declare_topics
+from evictstream.streams.broker.admin_client import admin_client
 from evictstream.streams.broker.clients import client_arguments
 from evictstream.streams.broker.consumers import open_consumer
 from evictstream.streams.settings import Settings
@@ -111,6 +112,31 @@ def test_each_tool_does_its_work_under_its_rights(broker: RightsBroker, tmp_path
         tool("reader", "what-if", "--nodes", "n-1", "--taint", "k=v:NoExecute")
     with _tools(broker) as tool:
         tool("operator", "cluster", "forget", "prod", "--yes")
+
+
+@pytest.mark.usefixtures("ran")
+def test_each_command_ends_with_1_where_a_right_is_missing(broker: RightsBroker, tmp_path: Path) -> None:
+    """Before it begins: nobody waits for a group, a session or a transaction to be refused."""
+    events = tmp_path / "events.jsonl"
+    events.write_text('{"cluster":"prod","type":"ADDED","object":{"apiVersion":"v1","kind":"Node","metadata":{}}}\n')
+    with FakeApi() as api:
+        kubeconfig = tmp_path / "kubeconfig"
+        kubeconfig.write_text(api.kubeconfig())
+        of_cluster = ("--cluster", "prod", "--kubeconfig", str(kubeconfig))
+        with _tools(broker) as tool:
+            for user in ("reader", "operator"):
+                tool(user, "worker", code=1)
+                tool(user, "feed", *of_cluster, code=1)
+                tool(user, "execute", *of_cluster, code=1)
+            tool("feed-prod", "topics", "check", code=1)
+            tool("reader", "import", str(events), "--into-fed-cluster", code=1)
+            tool("reader", "cluster", "forget", "prod", "--yes", code=1)
+            tool("reader", "accept-gap", "--yes", code=1)
+            tool("feed-prod", "commands", "--from", "beginning", "--idle-seconds", "1", code=1)
+            tool("feed-prod", "record", str(tmp_path / "recording"), code=1)
+            tool("feed-prod", "replay", code=1)
+            tool("feed-prod", "explain", "uid-p-1", code=1)
+            tool("feed-prod", "what-if", "--nodes", "n-1", "--taint", "k=v:NoExecute", code=1)
 
 
 @contextlib.contextmanager

@@ -12,7 +12,7 @@ from typing import Any
 
 from kafka.admin import ACL, ACLOperation, ACLPermissionType, ACLResourcePatternType, ResourcePattern, ResourceType
 
-from evictstream.streams.broker.admin import admin_client
+from evictstream.streams.broker.admin_client import admin_client
 from evictstream.streams.broker.embedded import EmbeddedBroker
 from evictstream.streams.broker.properties import Detour
 from evictstream.streams.settings import Settings

@@ -38,7 +38,7 @@ from kafka.admin import (
 )
 from kafka.errors import KafkaError
 
-from evictstream.streams.broker.admin import ClosingAdminClient
+from evictstream.streams.broker.admin_client import ClosingAdminClient
 from evictstream.streams.broker.kafka_node import KafkaNode
 from evictstream.streams.settings import Settings
 from tests.faults.plan import Fault

@@ -14,7 +14,7 @@ import pytest
 from evictstream.kit.conformance.executor_rules import EXECUTOR_RULES
 from evictstream.kit.conformance.feed_rules import FEED_RULES
 from evictstream.kit.conformance.playground import CONFORMANCE_PREFIX
-from evictstream.streams.broker.admin import admin_client
+from evictstream.streams.broker.admin_client import admin_client
 from evictstream.streams.settings import Settings
 from tests.streams.cli.running import COMMAND, ROOT, environment_of, run, started, wait_until
 

@@ -16,7 +16,7 @@ from evictstream.kit.conformance.executor_play import RETURN_SECONDS, ExecutorPl
 from evictstream.kit.conformance.executor_rules import EXECUTOR_RULES
 from evictstream.kit.conformance.findings import judge_rules
 from evictstream.kit.conformance.playground import CONFORMANCE_PREFIX, Playground, open_playground
-from evictstream.streams.broker.admin import admin_client
+from evictstream.streams.broker.admin_client import admin_client
 from evictstream.streams.settings import Settings
 
 pytestmark = [pytest.mark.slow, pytest.mark.kit]

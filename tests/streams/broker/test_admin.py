@@ -8,7 +8,9 @@ from typing import Any
 import pytest
 
 from evictstream.streams.broker import admin
-from evictstream.streams.broker.admin import Difference, check_topics, compare_topic, declare_topics, probe
+from evictstream.streams.broker.admin import Difference, TopicsReport, check_topics, compare_topic, declare_topics
+from evictstream.streams.broker.admin_client import probe
+from evictstream.streams.broker.first_contact import KafkaFacts
 from evictstream.streams.broker.locate import Broker
 from evictstream.streams.broker.ports import free_ports
 from evictstream.streams.broker.topic_specs import TopicSpec, topic_specs
@@ -189,11 +191,12 @@ class LaggingBroker:
     def __init__(self, spec: TopicSpec) -> None:
         self._spec = spec
         self.asked = 0
+        self.more: dict[str, object] = {}
 
     def describe_topics(self, names: list[str]) -> list[dict[str, Any]]:
         self.asked += 1
         partitions = [{"replica_nodes": [1]} for _ in range(self._spec.partitions if self.asked > 1 else 0)]
-        return [{"name": name, "partitions": partitions} for name in names]
+        return [{"name": name, "partitions": partitions, **self.more} for name in names]
 
     def describe_configs(self, resources: list[object], config_filter: str) -> dict[str, Any]:
         known = {name: {"value": value} for name, value in self._spec.configs.items()} if self.asked > 2 else {}
@@ -205,7 +208,7 @@ def test_a_broker_without_the_new_topic_is_asked_again(monkeypatch: pytest.Monke
     monkeypatch.setattr(admin, "_RETRY_SECONDS", 0.0)
     spec = TopicSpec("fresh", 3, 1, {"cleanup.policy": "compact"}, frozenset({"partitions"}))
     broker = LaggingBroker(spec)
-    assert admin._differences(broker, [spec]) == []
+    assert admin._compared(broker, [spec])[0] == []
     assert broker.asked == 3
 
 
@@ -213,7 +216,7 @@ def test_topic_that_nobody_knows_is_reported_in_the_end(monkeypatch: pytest.Monk
     monkeypatch.setattr(admin, "_RETRY_SECONDS", 0.0)
     monkeypatch.setattr(admin, "PROPAGATION_SECONDS", 0.0)
     spec = TopicSpec("fresh", 3, 1, {"cleanup.policy": "compact"}, frozenset({"partitions"}))
-    found = admin._differences(LaggingBroker(spec), [spec])
+    found, _ = admin._compared(LaggingBroker(spec), [spec])
     assert ("cleanup.policy", "unknown to this Kafka") in {(one.what, one.actual) for one in found}
 
 
@@ -229,4 +232,23 @@ def test_settings_that_a_user_may_not_see_are_a_refusal(monkeypatch: pytest.Monk
     monkeypatch.setattr(admin, "PROPAGATION_SECONDS", 0.01)
     spec = TopicSpec("hidden", 3, 1, {"cleanup.policy": "compact"}, frozenset({"partitions"}))
     with pytest.raises(BrokerRefusedError, match=r"hidden.*DescribeConfigs"):
-        admin._differences(HidingBroker(spec), [spec])
+        admin._compared(HidingBroker(spec), [spec])
+
+
+def test_a_right_that_is_missing_is_not_waited_for() -> None:
+    spec = TopicSpec("hidden", 3, 1, {"cleanup.policy": "compact"}, frozenset({"partitions"}))
+    broker = HidingBroker(spec)
+    broker.asked = 1
+    broker.more = {"authorized_operations": ["READ", "DESCRIBE"]}
+    with pytest.raises(BrokerRefusedError, match=r"hidden.*DescribeConfigs"):
+        admin._compared(broker, [spec])
+    assert broker.asked == 2
+
+
+def test_a_report_names_topics_without_the_right() -> None:
+    rights = {"a": frozenset({"READ"}), "b": frozenset({"READ", "WRITE"})}
+    report = TopicsReport("", (), (), (), frozenset(), KafkaFacts("", "4.1", 1), rights)
+    report.raise_if_forbidden("READ", ["a", "b", "of which Kafka says nothing"])
+    with pytest.raises(BrokerRefusedError) as refused:
+        report.raise_if_forbidden("WRITE", ["a", "b"])
+    assert refused.value.operation == "write a"

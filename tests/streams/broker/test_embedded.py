@@ -12,11 +12,13 @@ from pathlib import Path
 import pytest
 from kafka import KafkaConsumer, KafkaProducer, TopicPartition
 
-from evictstream.streams.broker.admin import check_topics, declare_topics, probe
+from evictstream.streams.broker import embedded
+from evictstream.streams.broker.admin import check_topics, declare_topics
+from evictstream.streams.broker.admin_client import probe
 from evictstream.streams.broker.embedded import EmbeddedBroker
 from evictstream.streams.broker.ports import free_ports
 from evictstream.streams.broker.topic_specs import topic_specs
-from evictstream.streams.errors import BrokerFailedError, BrokerUnreachableError, WrongUseError
+from evictstream.streams.errors import BrokerFailedError, BrokerUnreachableError, PlaceUnusableError, WrongUseError
 from evictstream.streams.settings import Settings
 
 
@@ -124,10 +126,20 @@ def test_topics_take_the_largest_object(standing: EmbeddedBroker) -> None:
     assert read(standing, settings.dead_letters_topic, 1) == [largest]
 
 
+def test_a_port_of_another_program_is_refused_at_once() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        with pytest.raises(PlaceUnusableError) as refused:
+            EmbeddedBroker(port=port).start()
+    assert refused.value.place == f"port {port}"
+
+
 @pytest.mark.kafka
 @pytest.mark.kit
 def test_the_next_run_finds_data_in_the_given_folder(tmp_path: Path) -> None:
     with EmbeddedBroker(data=tmp_path / "kafka") as first:
+        with pytest.raises(PlaceUnusableError):
+            EmbeddedBroker(data=tmp_path / "kafka").start()
         settings = settings_of(first)
         declare_topics(settings)
         write(first, settings.nodes_topic, b"kept")
@@ -154,7 +166,8 @@ def test_it_does_not_outlive_a_killed_parent(tmp_path: Path) -> None:
 
 
 @pytest.mark.kafka
-def test_a_process_that_ends_at_once_raises_its_last_output() -> None:
+def test_a_process_that_ends_at_once_raises_its_last_output(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(embedded, "is_listened_on", lambda _: False)  # it is taken right after the look
     taken = free_ports(1)[0]
     with (
         socket.create_server(("127.0.0.1", taken)),

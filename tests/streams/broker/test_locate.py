@@ -85,7 +85,7 @@ def test_the_containers_port_is_published_on_loopback_only(monkeypatch: pytest.M
 @pytest.mark.slow
 @pytest.mark.skipif(not engine_answers(), reason="no container engine answers here")
 def test_a_real_container_answers() -> None:
-    from evictstream.streams.broker.admin import probe  # noqa: PLC0415 - only here
+    from evictstream.streams.broker.admin_client import probe  # noqa: PLC0415 - only here
 
     with container.container_broker() as servers:
         assert probe(servers) is not None

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from evictstream.streams.broker.admin import probe
+from evictstream.streams.broker.admin_client import probe
 from evictstream.streams.broker.ports import free_ports
 from tests.streams.cli.conftest import COMMAND, TIMEOUT_SECONDS
 

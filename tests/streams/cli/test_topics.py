@@ -5,6 +5,7 @@ import json
 import pytest
 
 from evictstream.streams.broker.admin import TopicsReport
+from evictstream.streams.broker.first_contact import KafkaFacts
 from evictstream.streams.broker.locate import Broker
 from evictstream.streams.broker.ports import free_ports
 from evictstream.streams.cli.topics import _show_choice
@@ -67,7 +68,7 @@ def test_few_copies_on_a_kafka_of_three_are_warned_of(
         created=("nodes",),
         differences=(),
         others=frozenset(),
-        brokers=brokers,
+        kafka=KafkaFacts("", "4.1", brokers),
     )
     _show_choice(Settings(replication_factor=copies), report)
     assert capsys.readouterr().err.count("EVICTSTREAM_REPLICATION_FACTOR=3") == warnings
@@ -78,6 +79,6 @@ def test_nobody_there_is_one_line_and_1(cli: RunCli) -> None:
     result = cli("-b", f"127.0.0.1:{port}", "--set", "admin_timeout_seconds=1", "topics", "check")
     assert result.returncode == 1
     assert result.stderr == (
-        f"evictstream: no Kafka answered at 127.0.0.1:{port} within 1 s; "
-        "check the address, that the broker runs, and the security settings\n"
+        f"evictstream: no Kafka answered at 127.0.0.1:{port} within 1 s: connection refused; "
+        "check the port, and that the broker runs\n"
     )
