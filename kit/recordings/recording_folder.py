@@ -257,7 +257,9 @@ def read_folder(folder: Path) -> Iterator[RecordedRecord]:
     manifest = read_manifest(folder)
     names = file_names(folder) if manifest is None else _names(folder, manifest)
     if manifest is None and not names:
-        raise WrongUseError(f"{folder} has no recording", next_step="make one with `evictstream record`")
+        others = sorted(one.name for one in folder.glob("*.jsonl.gz"))
+        next_step = f"name its file {folder / others[0]}" if others else "make one with `evictstream record`"
+        raise WrongUseError(f"{folder} has no recording", next_step=next_step)
     with ExitStack() as stack:
         logs: list[Iterator[tuple[int, int, RecordedRecord]]] = []
         for name, (topic, partition) in names.items():
