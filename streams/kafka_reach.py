@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 import structlog
 
-from evictstream.streams.logs import hush_libraries, let_libraries_speak
+from evictstream.streams.logs import AFTERMATH_SECONDS, hush_libraries, let_libraries_speak
 
 log = structlog.get_logger(__name__)
 
@@ -62,6 +62,7 @@ class Reach:
         self._away_since: float | None = None
         self._unanswered_since: float | None = None
         self._reported_since: float | None = None
+        self._is_hushed = False  # before anything was said
         self._watcher: threading.Thread | None = None
         self._looked_at: float | None = None
 
@@ -143,6 +144,7 @@ class Reach:
     def _missed(self, tried_at: float) -> None:
         if not self._open and self._away_since is None:
             self._away_since = tried_at
+            self._hush()
         self._tell_if_away()
 
     def opened(self, address: Hashable, connection: object) -> None:
@@ -157,6 +159,14 @@ class Reach:
         """Note that a connection has ended, or was never made."""
         with self._lock:
             self._open.discard(connection)
+            if not self._open:
+                self._hush()
+
+    def _hush(self) -> None:
+        """Let libraries say nothing from the last connection's end on: what comes of it is one line, or none."""
+        if self.is_watched and self._reported_since is None:
+            self._is_hushed = True
+            hush_libraries()
 
     def _stood_still(self) -> bool:
         return self._looked_at is not None and self._now() - self._looked_at > STOOD_STILL_SECONDS
@@ -166,8 +176,11 @@ class Reach:
             log.warning(
                 "Kafka available again",
                 away_seconds=round(self._now() - self._reported_since, 1),
-                lines_kept_back=let_libraries_speak(),
+                lines_kept_back=let_libraries_speak(AFTERMATH_SECONDS),
             )
+        elif self._is_hushed:
+            let_libraries_speak()
+        self._is_hushed = False
         self._away_since = self._reported_since = None
 
     def _tell_if_away(self) -> None:

@@ -8,13 +8,19 @@ seconds unless the level is `debug`; those that would quote whole records then l
 `SecretStr`'s value, security arguments or whole records: keys, ids and sizes say enough. Should a library name a
 secret, the log has a mask instead: each finished line, and whatever else goes to stderr, is searched for the secrets of
 the settings, and for passwords in addresses. On a console nothing that is logged steers the terminal.
+
+Each JSON line is one object that begins with `timestamp`, `level` and `message`, as collectors expect; the message is
+the event. A traceback is a field of its line.
 """
 
 from __future__ import annotations
 
 import io
+import json
 import logging
+import os
 import sys
+import time
 from collections.abc import Iterable
 from typing import Any, TextIO
 
@@ -40,7 +46,14 @@ _OF_LINES = ("stack", "exception")  # fields
 _SECRET_MARKS = ("password", "secret", "token")
 
 
+_stamp = structlog.processors.TimeStamper(fmt="iso", utc=True, key="timestamp")
 _hider = Hider()  # until settings are read there are no secrets
+_is_json = False
+
+
+def logs_are_json() -> bool:
+    """Whether `configure_logging` has chosen JSON: among its lines a line of text could not be read by collectors."""
+    return _is_json
 
 
 def without_secrets(text: str) -> str:
@@ -78,19 +91,25 @@ class _SecretlessFormatter(structlog.stdlib.ProcessorFormatter):
         return without_secrets(super().format(record))
 
 
+AFTERMATH_SECONDS = 3.0
+"""Once Kafka is back, libraries go on about requests of before: coordinators that moved, commits that failed."""
+
 _kept_back: int | None = None  # lines of libraries since `hush_libraries`
+_speak_at: float | None = None  # when that ends, by the clock of log lines
 
 
 def hush_libraries() -> None:
-    """Keep back what libraries log, but for tracebacks: one line of evictstream has already named the cause."""
-    global _kept_back  # noqa: PLW0603 - as above
-    _kept_back = 0
+    """Keep back what libraries log, but for tracebacks: one line of evictstream names the cause."""
+    global _kept_back, _speak_at
+    _kept_back, _speak_at = _kept_back or 0, None
 
 
-def let_libraries_speak() -> int:
-    """End that; returns how many lines were kept back."""
-    global _kept_back
-    count, _kept_back = _kept_back or 0, None
+def let_libraries_speak(after_seconds: float = 0.0) -> int:
+    """End that, now or later; returns how many lines were kept back."""
+    global _kept_back, _speak_at
+    count = _kept_back or 0
+    if _kept_back is not None:
+        _kept_back, _speak_at = (None, None) if after_seconds <= 0 else (_kept_back, time.time() + after_seconds)
     return count
 
 
@@ -106,9 +125,11 @@ class Repeats(logging.Filter):
 
     def filter(self, record: logging.LogRecord) -> bool:
         """Whether a record passes; its own time counts."""
-        global _kept_back  # noqa: PLW0603 - as above
+        global _kept_back, _speak_at  # noqa: PLW0603 - as above
         if record.name.partition(".")[0] not in LIBRARIES:
             return True
+        if _speak_at is not None and record.created >= _speak_at:
+            _kept_back = _speak_at = None
         if _kept_back is not None and record.levelno < logging.CRITICAL and not record.exc_info:
             _kept_back += 1
             return False
@@ -130,17 +151,17 @@ def configure_logging(settings: Settings, stream: TextIO | None = None) -> None:
     Call it once per process, before the first log line; another call replaces what was set before. Faust has to
     leave logging alone (`loghandlers=[]` and no `logging_config` of its own).
     """
-    global _hider  # noqa: PLW0603 - one process has one log, and one set of settings
+    global _hider, _is_json  # noqa: PLW0603 - one process has one log, and one set of settings
     _hider = Hider(settings)
     stream = sys.stderr if stream is None else stream
     stream = getattr(stream, "rich_proxied_file", stream)  # colours are its own; what is said is made printable here
-    as_json = settings.log_format == "json" or (settings.log_format == "auto" and not stream.isatty())
+    _is_json = settings.log_format == "json" or (settings.log_format == "auto" and not stream.isatty())
     level = logging.getLevelNamesMapping()[settings.log_level.upper()]
     shared: list[Processor] = [
         structlog.contextvars.merge_contextvars,
         structlog.stdlib.add_logger_name,
         structlog.stdlib.add_log_level,
-        structlog.processors.TimeStamper(fmt="iso", utc=True, key="at"),
+        _stamp,
         structlog.processors.StackInfoRenderer(),
         mask_secrets,
     ]
@@ -160,7 +181,7 @@ def configure_logging(settings: Settings, stream: TextIO | None = None) -> None:
             foreign_pre_chain=shared,
             processors=[
                 structlog.stdlib.ProcessorFormatter.remove_processors_meta,
-                *_last_steps(as_json=as_json, colors=stream.isatty()),
+                *_last_steps(as_json=_is_json, colors=stream.isatty()),
             ],
         ),
     )
@@ -196,12 +217,41 @@ def _last_steps(*, as_json: bool, colors: bool) -> list[Processor]:
     # By default both show the local variables of each frame: passwords, whole records, the settings.
     if as_json:
         as_data = structlog.tracebacks.ExceptionDictTransformer(show_locals=False)
-        return [structlog.processors.ExceptionRenderer(as_data), structlog.processors.JSONRenderer()]
+        return [
+            structlog.processors.ExceptionRenderer(as_data),
+            in_order_of_collectors,
+            structlog.processors.JSONRenderer(),
+        ]
     # Rich would break lines and colour parts of words, and so hide a secret from the search for it.
     return [
         printable_values,
-        structlog.dev.ConsoleRenderer(colors=colors, timestamp_key="at", exception_formatter=_printable_traceback),
+        structlog.dev.ConsoleRenderer(
+            colors=colors, timestamp_key="timestamp", exception_formatter=_printable_traceback
+        ),
     ]
+
+
+def in_order_of_collectors(_logger: WrappedLogger, _method: str, event: EventDict) -> EventDict:
+    """Begin with the three fields that collectors look for, and call the event what they call it."""
+    first = {"timestamp": event.pop("timestamp"), "level": event.pop("level"), "message": event.pop("event")}
+    return {**first, **event}
+
+
+def write_at_once(event: str, *, stacks: str, **facts: object) -> None:
+    """Write the last critical line of a process that hangs, past the log and its lock, which may hang too.
+
+    Args:
+        event: as in any line.
+        stacks: of its threads, over several lines; a console shows them first, and JSON as a field. May be empty.
+        facts: fields.
+    """
+    if _is_json:
+        stamp = _stamp(None, "", {})
+        line = {**stamp, "level": "critical", "message": event, "logger": __name__, **facts}
+        text = json.dumps({**line, "stacks": stacks} if stacks else line, default=str)
+    else:
+        text = f"{stacks}{event}: {', '.join(f'{name} {value}' for name, value in facts.items())}"
+    os.write(sys.stderr.fileno(), f"{without_secrets(text)}\n".encode())
 
 
 def printable_values(_logger: WrappedLogger, _method: str, event: EventDict) -> EventDict:

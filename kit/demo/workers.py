@@ -65,13 +65,15 @@ class DemoWorker:
         for line in self._log.read_bytes().rpartition(b"\n")[0].splitlines():
             if b'"partitions taken over"' in line:
                 entry = json.loads(line)
-                yield from ((instant_us(entry["at"]), number) for number in entry["partitions"])
+                yield from ((instant_us(entry["timestamp"]), number) for number in entry["partitions"])
 
     def check(self) -> None:
         """Raise `FoundProblemError` if it has ended, and was not killed."""
         code = self._process.poll()
         if code is not None and not self.is_killed:
             last = self._log.read_text(errors="replace").rstrip().rpartition("\n")[2]
+            if last.startswith("{"):
+                last = str(json.loads(last).get("error", last))
             raise FoundProblemError(f"{self.name} ended by itself with code {code}: {last[:LAST_WORDS]}")
 
     def kill(self) -> None:

@@ -100,7 +100,7 @@ def execute(  # noqa: PLR0917 - typer reads options from positional parameters
     from evictstream.streams.feed.cluster_names import contexts_by_cluster
     from evictstream.streams.kubernetes.access import ClusterAccess
 
-    settings = global_options(context).settings
+    settings = global_options(context).settings_of_service()
     chosen = contexts_by_cluster(clusters)
     mode_of = _modes(modes or [], chosen)
     try:

@@ -65,7 +65,7 @@ def feed(
     with StopSignals() as stop_signals:
         feed_clusters(
             accesses,
-            settings=global_options(context).settings,
+            settings=global_options(context).settings_of_service(),
             keep_whole=whole,
             new_epoch=new_epoch,
             is_stopped=stop_signals.is_stopped,

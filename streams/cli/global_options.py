@@ -20,10 +20,16 @@ if TYPE_CHECKING:
 
 
 class GlobalOptions:
-    """Global flags, and settings that are read at their first use, so that `--help` never fails on them."""
+    """Global flags, and settings that are read at their first use, so that `--help` never fails on them.
+
+    Attributes:
+        debug: whether internal failures show a traceback.
+        is_service: whether the command runs until it is stopped: what ends it is a line of its log.
+    """
 
     def __init__(self) -> None:
         self.debug = False
+        self.is_service = False
         self._config_file: Path | None = None
         self._flags: dict[str, object] = {}
         self._loaded: LoadedSettings | None = None
@@ -70,6 +76,11 @@ class GlobalOptions:
     def settings(self) -> Settings:
         """The settings alone."""
         return self.loaded.settings
+
+    def settings_of_service(self) -> Settings:
+        """Return the settings for a command that runs until it is stopped."""
+        self.is_service = True
+        return self.settings
 
 
 def _assigned(assignment: str) -> tuple[str, str]:

@@ -36,7 +36,7 @@ from evictstream.streams.cli.global_options import (
     GlobalOptions,
     ServersOption,
 )
-from evictstream.streams.cli.output import say, warn
+from evictstream.streams.cli.output import say, warn, warn_of_end
 from evictstream.streams.errors import EvictstreamError, ExitCode
 from evictstream.streams.printing import PrintableStream
 
@@ -187,9 +187,13 @@ def run(arguments: Sequence[str]) -> int:
 
 
 def _fail(state: GlobalOptions, error: BaseException, line: str, code: ExitCode) -> ExitCode:
-    if state.debug:
-        traceback.print_exception(error)
-    warn(" ".join(line.split()))
+    line, shown = " ".join(line.split()), error if state.debug else None
+    if state.is_service:
+        warn_of_end(line, code, shown)
+        return code
+    if shown is not None:
+        traceback.print_exception(shown)
+    warn(line)
     return code
 
 

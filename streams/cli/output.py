@@ -6,6 +6,7 @@ import enum
 import itertools
 import json
 import sys
+import traceback
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated
 
@@ -40,6 +41,20 @@ def say(line: str = "", *, err: bool = False) -> None:
 def warn(what: object) -> None:
     """Print one line on stderr, with the name of the program before it: stdout is for the answer."""
     say(f"evictstream: {what}", err=True)
+
+
+def warn_of_end(line: str, code: int, error: BaseException | None = None) -> None:
+    """Say why a service ends: as a line of its log, if that is JSON. `error` is shown with its traceback."""
+    from evictstream.streams.logs import logs_are_json
+
+    if logs_are_json():
+        import structlog
+
+        structlog.get_logger(__name__).critical("process ended", error=line, exit_code=int(code), exc_info=error)
+        return
+    if error is not None:
+        traceback.print_exception(error)
+    warn(line)
 
 
 def say_title(line: str) -> None:

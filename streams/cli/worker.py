@@ -10,7 +10,7 @@ from typing import NoReturn
 import typer
 
 from evictstream.streams.cli.global_options import global_options
-from evictstream.streams.cli.output import warn
+from evictstream.streams.cli.output import warn_of_end
 from evictstream.streams.errors import EvictstreamError, ExitCode
 
 _LOG = logging.getLogger(__name__)
@@ -40,7 +40,7 @@ def worker(context: typer.Context) -> None:
 
     from evictstream.streams.worker.app import loop_factory, run_worker
 
-    settings = global_options(context).settings
+    settings = global_options(context).settings_of_service()
     with asyncio.Runner(loop_factory=loop_factory(settings)) as runner:
         runner.run(run_worker(settings, leave))
 
@@ -51,7 +51,8 @@ def leave(error: BaseException) -> NoReturn:
     line = str(error) if is_ours else f"internal failure, {type(error).__name__}: {error}"
     if not is_ours:
         _LOG.error("internal failure", exc_info=error)
-    warn(line)
+    code = error.exit_code if isinstance(error, EvictstreamError) else ExitCode.INTERNAL_FAILURE
+    warn_of_end(line, code)
     logging.shutdown()
     sys.stderr.flush()
-    os._exit(error.exit_code if isinstance(error, EvictstreamError) else ExitCode.INTERNAL_FAILURE)
+    os._exit(code)

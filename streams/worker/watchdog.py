@@ -1,5 +1,7 @@
 """The watchdog: ends a worker that waits for something longer than is ever legitimate, and logs what it waited for.
 
+Where Kafka is away the log says that, and not where threads wait for it.
+
 A stuck worker keeps its partitions as long as its member thread sends heartbeats, and no worker fires for them. So it
 has to end, and its supervisor has to start it again. It leaves the group first, and takes no partition over any more
 (`engine.core.permit`), so that its peers need not wait. Outages of brokers do not end a worker at once: the limits are
@@ -7,8 +9,8 @@ above all time-outs of its clients, and meanwhile the gates, not the watchdog, h
 
 The watchdog is a thread of its own. It needs neither the event loop nor a reader of the log: if writing stacks and log
 blocks as well, the process ends without them. A call that never releases the interpreter stops this thread too. Then
-faulthandler's timer, which runs outside of the interpreter and is set anew at each look, writes the stacks and ends the
-process.
+faulthandler's timer, which runs outside of the interpreter and is set anew at each look, writes the stacks as text and
+ends the process.
 
 A process that was frozen as a whole (SIGSTOP, a stalled machine) is not stuck: its waits stood still with it. So an age
 grows by the time between two looks, at most by `LATE_SECONDS`. A process that was frozen for longer than faulthandler's
@@ -26,17 +28,14 @@ import traceback
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
-import structlog
-
 from evictstream.streams.engine.core.permit import Permit
 from evictstream.streams.engine.core.waits import WaitKind
 from evictstream.streams.errors import WorkerStuckError
-from evictstream.streams.logs import without_secrets
+from evictstream.streams.kafka_reach import REACH
+from evictstream.streams.logs import write_at_once
 
 if TYPE_CHECKING:
     from evictstream.streams.settings import Settings
-
-log = structlog.get_logger(__name__)
 
 LOOK_SECONDS = 0.5  # much less than any sensible limit
 LATE_SECONDS = 2 * LOOK_SECONDS  # most that an age grows between two looks: a later look was itself held up
@@ -156,14 +155,21 @@ class Watchdog:
 
     def _end(self, stuck: Stuck) -> None:
         """Leave the group, log stacks and error, then end the process, even if writing blocks."""
-        error = WorkerStuckError(wait=str(stuck.wait), age_seconds=stuck.age_seconds, limit_seconds=stuck.limit_seconds)
-        in_any_case = threading.Timer(2 * LAST_WORDS_SECONDS, os._exit, (error.exit_code,))
+        in_any_case = threading.Timer(2 * LAST_WORDS_SECONDS, os._exit, (WorkerStuckError.exit_code,))
         in_any_case.daemon = True
         in_any_case.start()
         self._permit.leave_group()
-        os.write(sys.stderr.fileno(), without_secrets(stacks()).encode())
-        log.critical(
-            "worker is stuck", wait=error.wait, age_seconds=error.age_seconds, limit_seconds=error.limit_seconds
+        kafka = REACH.problem()
+        error = WorkerStuckError(
+            wait=str(stuck.wait), age_seconds=stuck.age_seconds, limit_seconds=stuck.limit_seconds, kafka=kafka
+        )
+        write_at_once(
+            "worker is stuck",
+            wait=error.wait,
+            age_seconds=round(error.age_seconds, 1),
+            limit_seconds=error.limit_seconds,
+            **({} if kafka is None else {"kafka": kafka}),
+            stacks=stacks() if kafka is None else "",  # where it hangs is known
         )
         time.sleep(LAST_WORDS_SECONDS)
         self._leave(error)

@@ -44,7 +44,7 @@ def owners(workers: Iterable[WorkerProcess]) -> dict[int, int]:
     for number, worker in enumerate(workers):
         for entry in worker.events("partitions taken over"):
             for partition in cast("list[int]", entry["partitions"]):
-                taken[partition] = max(taken.get(partition, ("", -1)), (str(entry["at"]), number))
+                taken[partition] = max(taken.get(partition, ("", -1)), (str(entry["timestamp"]), number))
     return {partition: number for partition, (_, number) in taken.items()}
 
 

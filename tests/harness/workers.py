@@ -80,7 +80,7 @@ class WorkerProcess:
 
     def events(self, event: str) -> list[dict[str, object]]:
         """Give the log entries with one event name."""
-        return [entry for entry in self.log() if entry.get("event") == event]
+        return [entry for entry in self.log() if entry.get("message") == event]
 
     def wait_ready(self, takeovers: int = 1) -> Self:
         """Wait until it has taken partitions over that many times."""

@@ -16,6 +16,7 @@ import structlog
 from structlog.testing import capture_logs
 from structlog.typing import EventDict
 
+from evictstream.streams import logs
 from evictstream.streams.broker.embedded import EmbeddedBroker
 from evictstream.streams.kafka_reach import AWAY_SECONDS, JITTER, LONGEST_PAUSE_SECONDS, SILENT_SECONDS, Reach
 from evictstream.streams.logs import Repeats, let_libraries_speak
@@ -167,7 +168,9 @@ def test_a_process_that_stood_still_blames_nobody(told: list[EventDict]) -> None
     assert told == []
 
 
-def test_libraries_have_nothing_to_add_while_kafka_is_away(told: list[EventDict]) -> None:
+def test_libraries_have_nothing_to_add_while_kafka_is_away(
+    told: list[EventDict], monkeypatch: pytest.MonkeyPatch
+) -> None:
     process = Process()
     filtered = Repeats()
 
@@ -184,7 +187,30 @@ def test_libraries_have_nothing_to_add_while_kafka_is_away(told: list[EventDict]
     assert passes("faust.engine", logging.CRITICAL)
     process.reach.opened("a:1", Connection())
     assert told[-1]["lines_kept_back"] == 2
+    assert not passes("aiokafka"), "of requests of before"
+    monkeypatch.setattr(logs, "_speak_at", 0.0)
     assert passes("aiokafka")
+
+
+def test_libraries_are_silent_from_the_last_connections_end_on(
+    told: list[EventDict], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    process, filtered = Process(), Repeats()
+    monkeypatch.setattr(type(process.reach), "is_watched", True)
+
+    def passes() -> bool:
+        return filtered.filter(logging.LogRecord("aiokafka", logging.ERROR, "", 0, "no way", (), None))
+
+    first, second = Connection(), Connection()
+    process.reach.opened("a:1", first)
+    process.reach.opened("a:1", second)
+    process.reach.closed(first)
+    assert passes()
+    process.reach.closed(second)
+    assert not passes()
+    process.reach.opened("a:1", first)
+    assert passes(), "it was a moment"
+    assert told == []
 
 
 class Door:
@@ -230,7 +256,7 @@ def test_a_worker_without_brokers_connects_seldom_and_logs_little(own_broker: Em
         time.sleep(LONGEST_PAUSE_SECONDS)  # in which nothing more may be said of it
         assert worker.stop() == 0
     assert 4 <= door.knocks <= 3 * AWAY_FOR_SECONDS
-    events = [str(entry["event"]) for entry in worker.log()[before:]]
+    events = [str(entry["message"]) for entry in worker.log()[before:]]
     assert events.count("Kafka unavailable") == events.count("Kafka available again") == 1
     (back,) = worker.events("Kafka available again")
     assert AWAY_FOR_SECONDS - 1 < float(str(back["away_seconds"])) < away_at_most

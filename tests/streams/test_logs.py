@@ -3,13 +3,15 @@ from __future__ import annotations
 import io
 import json
 import logging
+import sys
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 import structlog
 
-from evictstream.streams.logs import REPEATS, REPEATS_SECONDS, Repeats, configure_logging
+from evictstream.streams.cli.output import warn_of_end
+from evictstream.streams.logs import REPEATS, REPEATS_SECONDS, Repeats, configure_logging, write_at_once
 from evictstream.streams.settings import Settings
 
 
@@ -36,8 +38,9 @@ def test_ours_is_json_unless_a_terminal() -> None:
     configure_logging(Settings(), stream)
     structlog.get_logger("evictstream.streams.x").info("gate closed", cluster="c1")
     (line,) = lines(stream)
-    assert line.pop("at").endswith("Z")
-    assert line == {"event": "gate closed", "cluster": "c1", "level": "info", "logger": "evictstream.streams.x"}
+    assert list(line)[:3] == ["timestamp", "level", "message"], "where collectors look"
+    assert line.pop("timestamp").endswith("Z")
+    assert line == {"message": "gate closed", "cluster": "c1", "level": "info", "logger": "evictstream.streams.x"}
 
 
 def test_a_terminal_gets_text() -> None:
@@ -53,7 +56,7 @@ def test_libraries_come_out_in_the_same_format_from_warning_on() -> None:
     configure_logging(Settings(), stream)
     logging.getLogger("aiokafka.consumer").info("chatter")
     logging.getLogger("aiokafka.consumer").warning("trouble with %s", "t1")
-    assert [(line["event"], line["level"]) for line in lines(stream)] == [("trouble with t1", "warning")]
+    assert [(line["message"], line["level"]) for line in lines(stream)] == [("trouble with t1", "warning")]
 
 
 def test_at_debug_libraries_say_more() -> None:
@@ -61,7 +64,7 @@ def test_at_debug_libraries_say_more() -> None:
     configure_logging(Settings(log_level="debug"), stream)
     logging.getLogger("kafka.client").info("chatter")
     logging.getLogger("urllib3").debug("chatter")
-    assert [line["event"] for line in lines(stream)] == ["chatter", "chatter"]
+    assert [line["message"] for line in lines(stream)] == ["chatter", "chatter"]
 
 
 def test_bound_context_reaches_every_line() -> None:
@@ -172,3 +175,35 @@ def test_libraries_quote_no_record_at_any_level() -> None:
     assert stream.getvalue() == ""
     logging.getLogger("evictstream").debug("ours")
     assert "ours" in stream.getvalue()
+
+
+@pytest.mark.parametrize("log_format", ["json", "console"])
+def test_the_last_words_of_a_stuck_process_are_a_log_line(
+    log_format: str, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    login = {"security_protocol": "SASL_PLAINTEXT", "sasl_mechanism": "PLAIN", "sasl_username": "alice"}
+    settings = Settings.model_validate({"log_format": log_format, "sasl_password": "hunter2secret", **login})
+    configure_logging(settings, io.StringIO())
+    monkeypatch.setattr("sys.stderr", sys.__stderr__)
+    write_at_once("worker is stuck", wait="loop", stacks="Thread 1:\n  here hunter2secret\n")
+    said = capfd.readouterr().err
+    assert "hunter2secret" not in said
+    if log_format == "json":
+        (line,) = map(json.loads, said.splitlines())
+        assert list(line)[:3] == ["timestamp", "level", "message"]
+        assert (line["level"], line["message"], line["wait"]) == ("critical", "worker is stuck", "loop")
+        assert line["stacks"].startswith("Thread 1:\n")
+    else:
+        assert said.splitlines()[-1] == "worker is stuck: wait loop"
+
+
+def test_what_ends_a_service_is_a_line_of_its_log(capsys: pytest.CaptureFixture[str]) -> None:
+    stream = io.StringIO()
+    configure_logging(Settings(log_format="json"), stream)
+    warn_of_end("it is over", 1, ValueError("why"))
+    (line,) = lines(stream)
+    assert (line["level"], line["error"], line["exit_code"]) == ("critical", "it is over", 1)
+    assert line["exception"][0]["exc_type"] == "ValueError"
+    configure_logging(Settings(log_format="console"), stream)
+    warn_of_end("it is over", 1)
+    assert capsys.readouterr().err == "evictstream: it is over\n"

@@ -28,9 +28,9 @@ signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
 print("a warning", file=sys.stderr)
 is_first = os.getpid() == os.getpgid(0)
 at, taken = ("2026-11-26T10:00:01Z", [0, 1]) if is_first else ("2026-11-26T10:00:02Z", [1])
-line = {"event": "partitions taken over", "partitions": taken, "at": at}
+line = {"timestamp": at, "message": "partitions taken over", "partitions": taken}
 print(json.dumps(line), file=sys.stderr, flush=True)
-print('{"event": "partitions taken over", "part', end="", flush=True)
+print('{"message": "partitions taken over", "part', end="", flush=True)
 signal.sigtimedwait({signal.SIGTERM}, 60)
 """
 RUDE = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print(1, flush=True); time.sleep(60)"
