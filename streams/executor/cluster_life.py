@@ -24,6 +24,7 @@ from evictstream.streams.broker.clients import may_pass, our_errors
 from evictstream.streams.broker.consumers import open_as
 from evictstream.streams.broker.group_membership import GroupConsumer
 from evictstream.streams.broker.group_requests import GroupRequests
+from evictstream.streams.deed_log import DeedLog
 from evictstream.streams.errors import (
     ApiRefusedError,
     ApiUnreachableError,
@@ -191,6 +192,7 @@ class ClusterLife(threading.Thread):
             commits=commits,
             outcomes=outcomes,
             notify=self._notify,
+            deeds=DeedLog(self._settings.log_lines_limit),
         )
         reader = CommandConsumer(
             settings=self._settings,

@@ -18,6 +18,8 @@ from evictstream.models.instants import instant_us, moment_at
 from evictstream.models.messages.command import EvictionCommand
 from evictstream.models.messages.executor_report import REPORT_KIND, ExecutorReport
 from evictstream.models.messages.vocabulary import API_VERSION, Action, Outcome
+from evictstream.streams.deed_log import DeedLog
+from evictstream.streams.executor.answer_lines import log_answer
 from evictstream.streams.executor.cluster_executor import ClusterExecutor
 from evictstream.streams.executor.commands_partition import CommandsPartition
 from evictstream.streams.executor.eviction import ExecutorMode
@@ -52,6 +54,7 @@ class CommandAnswers:
         commits: GroupCommits,
         outcomes: deque[tuple[QueuedEviction, CommandAnswer]],
         notify: Notify,
+        deeds: DeedLog,
     ) -> None:
         self.partition: CommandsPartition | None = None
         self._name = uuid.uuid4().hex
@@ -62,6 +65,7 @@ class CommandAnswers:
         self._commits = commits
         self._outcomes = outcomes
         self._notify = notify
+        self._deeds = deeds
 
     def note_answered(self, command: EvictionCommand, partition: CommandsPartition) -> None:
         """Record a command that was answered before this executor got its partition."""
@@ -122,6 +126,7 @@ class CommandAnswers:
 
     def sweep(self, now: float) -> None:
         """Answer what has waited for too long, and report what else waits; looks at all evictions."""
+        self._deeds.tell()
         for eviction, answer in self._cluster.expire(now):
             self._end(eviction, answer)
         if self.partition is not None and self._cluster.mode is not ExecutorMode.OBSERVE and now >= self._report_at:
@@ -161,6 +166,7 @@ class CommandAnswers:
     def finish(self, timeout_seconds: float) -> None:
         """Send all answers, wait until Kafka has them, and commit."""
         self.send()
+        self._deeds.end()
         with contextlib.suppress(KafkaError):
             self._results.flush(timeout_seconds)
             self._note_confirmed()
@@ -175,6 +181,7 @@ class CommandAnswers:
     def _answer(self, eviction: QueuedEviction, answer: CommandAnswer) -> None:
         if self._cluster.mode is ExecutorMode.OBSERVE:
             answer = as_observed(answer)
+        log_answer(self._deeds, self._cluster.mode, eviction.command, answer)
         if self.partition is not None and eviction.reading == self.partition.reading:
             self.partition.unconfirmed.add(eviction.offset)
         self._results.add(eviction.command, answer, (eviction.reading, eviction.offset))

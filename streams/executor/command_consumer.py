@@ -136,7 +136,7 @@ class CommandConsumer:
                 if not getattr(error, "retriable", False):
                     raise as_our_error(error, self._settings, f"read {self._settings.commands_topic}") from error
                 if is_available:
-                    log.warning("Kafka unavailable", error=str(error) or type(error).__name__)
+                    log.warning("Kafka request failed", error=str(error) or type(error).__name__)
                 is_available = False
                 time.sleep(_RETRY_SECONDS)
         self._cluster.stop()

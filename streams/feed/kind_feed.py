@@ -152,7 +152,7 @@ class KindFeed(threading.Thread):
 
     def _list_again(self, why: str) -> None:
         if self._version:
-            self._log.warning(f"listing again: {why}", version=self._version)
+            self._log.warning("listing again", reason=why, version=self._version)
         self._version = ""
         self._relisting.abandon()
 

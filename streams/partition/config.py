@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from evictstream.models.eviction import RuleParameters
 from evictstream.models.eviction.cluster import EpochBegun
 from evictstream.models.instants import SECOND_US
+from evictstream.models.messages.decision import DecisionRecord
 from evictstream.models.messages.envelope import InputLimits
 from evictstream.streams.engine.core.timers import LEAN_FLOOR
 from evictstream.streams.partition.counters import WorkerCounters
@@ -23,6 +24,8 @@ class PartitionConfig:
         clock_skew_us: append times further ahead of all clocks lie in the future; `None` where they are the clock.
         now_us: reads the wall clock; tests and replays pass another.
         counters: counts of the worker, which all its partitions share.
+        on_decided: gets the decisions of each step, or of one part, that made any.
+        on_dead_letter: gets the cluster if it is known, topic, partition and offset, reason and detail of a record.
         on_epoch: is told of each epoch that a cluster begins.
         on_future_times: gets topic, partition and seconds when append times lie in the future.
         lean_floor: a partition's heap with fewer wake-ups is never replaced by a leaner one.
@@ -42,6 +45,8 @@ class PartitionConfig:
     now_us: Callable[[], int]
     clock_skew_us: int | None = 5 * SECOND_US
     counters: WorkerCounters = dataclasses.field(default_factory=WorkerCounters)
+    on_decided: Callable[[Sequence[DecisionRecord]], None] = lambda _: None
+    on_dead_letter: Callable[[str | None, tuple[str, int, int], str, str], None] = lambda *_: None
     on_epoch: Callable[[EpochBegun], None] = lambda _: None
     on_future_times: Callable[[str, int, float], None] = lambda *_: None
     lean_floor: int = LEAN_FLOOR

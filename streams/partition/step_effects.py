@@ -59,6 +59,7 @@ class StepEffects:
         if changes.decisions or changes.commands:
             self._writer.put(changes, outbox, self._clusters.named(aggregate.cluster))
             self._config.counters.count_decisions(changes.commands, changes.decisions, self.pending)
+            self._config.on_decided(changes.decisions)
             for decision in changes.decisions:
                 self.issued.note(aggregate, decision.pod_uid)
         else:  # most changes need no message
@@ -87,7 +88,7 @@ class StepEffects:
         self._timers.release()
 
     def add_dead_letter(self, topic: str, record: Record, outbox: Outbox, *, reason: str, detail: str) -> None:
-        """Add a dead letter for a record of an input topic, and count it.
+        """Add a dead letter for a record of an input topic, count it and tell of it.
 
         What stands for a record that is left out says itself why.
         """
@@ -104,3 +105,6 @@ class StepEffects:
         )
         self.counts["dead-letter"] += 1
         self._config.counters.dead_letters[reason] += 1
+        cluster = self._clusters.by_key.get(record.key or b"")
+        name = None if cluster is None else cluster.name
+        self._config.on_dead_letter(name, (topic, self._partition, record.offset), reason, detail)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
+
+from pydantic import Field
 
 from evictstream.streams.settings.group import SettingsGroup
 
@@ -16,3 +18,8 @@ class LoggingSettings(SettingsGroup):
     log_level: Literal["debug", "info", "warning", "error"] = "info"
     """Lowest level that is written. At `debug`, libraries that would quote whole records log from `info` on: no level
     writes the content of a record."""
+
+    log_lines_limit: Annotated[int, Field(ge=0)] = 100
+    """Most lines about single evictions and dead letters in ten seconds, for each event and, in an executor, for each
+    cluster. More are counted, and one line has the counts. A line takes as long as deciding two evictions; 100 lines
+    take some 30 ms. 0 writes only counts."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import dataclasses
 import importlib.metadata
 import resource
 import signal
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import structlog
 
 from evictstream.streams.broker.newest_times import newest_times_us
+from evictstream.streams.deed_log import DeedLog
 from evictstream.streams.engine.clock import SYSTEM_CLOCK
 from evictstream.streams.engine.core.permit import Permit
 from evictstream.streams.engine.faust.app import EngineApp, FaustGroup
@@ -20,6 +22,8 @@ from evictstream.streams.errors import UncleanStopError, WrongUseError
 from evictstream.streams.health.endpoint import Endpoint
 from evictstream.streams.kafka_reach import REACH
 from evictstream.streams.worker.cluster_signs import ClusterSigns
+from evictstream.streams.worker.decision_lines import DecisionLines
+from evictstream.streams.worker.gate_lines import GateLines
 from evictstream.streams.worker.health import Health
 from evictstream.streams.worker.memory_tuning import give_memory_back_in_pauses
 from evictstream.streams.worker.metrics import WorkerMetrics
@@ -50,7 +54,13 @@ class EvictionService:
     def __init__(self, settings: Settings, record_limit_bytes: int, leave: Leave) -> None:
         """`record_limit_bytes` is the largest record that every topic takes; `leave` ends the process."""
         engine = engine_config(settings, record_limit_bytes)
-        config = partition_config(settings, record_limit_bytes)
+        self._deeds = DeedLog(settings.log_lines_limit)
+        lines = DecisionLines(self._deeds)
+        config = dataclasses.replace(
+            partition_config(settings, record_limit_bytes),
+            on_decided=lines.decided,
+            on_dead_letter=lines.dead_letter,
+        )
         group = FaustGroup()
         permit = Permit(SYSTEM_CLOCK.monotonic, group.leave)
         clients = KafkaClients(engine, permit)
@@ -70,6 +80,7 @@ class EvictionService:
         self._counters = config.counters
         self._snapshot = Snapshot()
         self._signs = ClusterSigns()
+        self._gate_lines = GateLines(self._deeds)
 
     async def _crash(self, error: BaseException) -> None:
         await self.app.crash(error)
@@ -104,6 +115,8 @@ class EvictionService:
             self.partitions.waits.loop.progress(SYSTEM_CLOCK.monotonic())
             self._snapshot = self._core.snapshot()
             self._signs.look(self._snapshot)
+            self._gate_lines.look(self._snapshot)
+            self._deeds.tell()
             await asyncio.sleep(PULSE_SECONDS)
 
     async def run(self) -> BaseException | None:
@@ -113,7 +126,6 @@ class EvictionService:
         """
         stop = asyncio.Event()
         loop = asyncio.get_running_loop()
-        log.info("worker starting", event_loop=type(loop).__module__.partition(".")[0])
         for number in STOP_SIGNALS:
             loop.add_signal_handler(number, stop.set)
         self.partitions.waits.loop.begin(SYSTEM_CLOCK.monotonic())
@@ -138,6 +150,7 @@ class EvictionService:
         # `start` may not have returned yet, though the worker is a member and has taken partitions over.
         error = await self._stop_app(error, is_member=starting.done() or self.partitions.has_been_assigned)
         pulse.cancel()
+        self._deeds.end()
         return error
 
     def _parts(self) -> dict[str, Coroutine[Any, Any, None]]:

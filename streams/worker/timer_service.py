@@ -11,8 +11,6 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
-import structlog
-
 from evictstream.models.instants import SECOND_US
 from evictstream.streams.engine.core.waits import Wait, set_within
 from evictstream.streams.worker.gates import Gate
@@ -24,8 +22,6 @@ if TYPE_CHECKING:
     from evictstream.streams.worker.clock_watch import ClockWatch
     from evictstream.streams.worker.gates import Closed, Gates
     from evictstream.streams.worker.served_partition import ServedPartition
-
-log = structlog.get_logger(__name__)
 
 FIRED_PER_TURN = 100  # usual timers of one partition, about 4 ms; then come other partitions and the input
 LONGEST_SLEEP_SECONDS = 0.2  # longest time until an opened gate is noticed, and between comparisons of the clocks
@@ -118,15 +114,5 @@ class TimerService:
             # A writer without room calls `stepped` as soon as it has some; trying it meanwhile would waste time.
             if due_us is not None and writer.partition not in waiting and writer.has_room:
                 self._planned_us = min(self._planned_us, due_us)
-        self._log_changes(waiting)
-        return more
-
-    def _log_changes(self, waiting: dict[int, Closed]) -> None:
-        """Log when a partition starts or stops waiting, not at each turn."""
-        for number, closed in waiting.items():
-            before = self.waiting.get(number)
-            if before is None or before.gate is not closed.gate:
-                log.info("firing paused", partition=number, gate=str(closed.gate), reason=closed.reason)
-        for number in self.waiting.keys() - waiting.keys():
-            log.info("firing resumed", partition=number)
         self.waiting = waiting
+        return more

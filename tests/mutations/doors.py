@@ -37,8 +37,23 @@ OF_DOORS = (
     ),
     Mutation(
         "take settings that a user may not see for settings that Kafka does not know",
-        (Change(product.TOPICS, "_described", "partitions.get(name) and not configs.get(name)", "False"),),
+        (Change(product.TOPICS, "_described", "not configs.get(name)", "False"),),
         ("tests/streams/broker/test_admin.py::test_settings_that_a_user_may_not_see_are_a_refusal",),
+    ),
+    Mutation(
+        "wait for a Kafka that the settings do not fit",
+        (Change(product.OBSTACLES, "Obstacle.may_pass", "self.cause not in _LASTING", "True"),),
+        ("tests/streams/broker/test_first_contact.py::test_only_what_may_pass_is_waited_for",),
+    ),
+    Mutation(
+        "write a line for each eviction of a storm",
+        (Change(product.DEED_LOG, "DeedLog.takes", "self._seen[event] <= self._limit", "True"),),
+        ("tests/streams/test_deed_log.py::test_a_storm_is_some_lines_and_one_with_counts",),
+    ),
+    Mutation(
+        "log a closed gate at each look",
+        (Change(product.GATE_LINES, "GateLines.look", "was is not None and was[0] is gate", "False"),),
+        ("tests/streams/worker/test_gate_lines.py::test_an_outage_is_a_line_at_each_end",),
     ),
     Mutation(
         "trust another list of authorities than the system",

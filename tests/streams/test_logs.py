@@ -178,7 +178,7 @@ def test_libraries_quote_no_record_at_any_level() -> None:
 
 
 @pytest.mark.parametrize("log_format", ["json", "console"])
-def test_the_last_words_of_a_stuck_process_are_a_log_line(
+def test_the_last_words_of_a_process_are_a_line(
     log_format: str, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     login = {"security_protocol": "SASL_PLAINTEXT", "sasl_mechanism": "PLAIN", "sasl_username": "alice"}

@@ -17,6 +17,7 @@ from evictstream.models.instants import SECOND_US, instant_text
 from evictstream.models.messages.executor_report import ExecutorReport, decode_report, is_report
 from evictstream.models.messages.result import decode_result
 from evictstream.models.messages.vocabulary import Action, Outcome
+from evictstream.streams.deed_log import DeedLog
 from evictstream.streams.executor.answered_offsets import AnsweredOffsets
 from evictstream.streams.executor.cluster_executor import ClusterExecutor
 from evictstream.streams.executor.command_answers import REPORT_SECONDS, UNREPORTED_SECONDS, CommandAnswers
@@ -51,6 +52,7 @@ class Answering:
             commits=GroupCommits(consumer, consumer),
             outcomes=self.outcomes,
             notify=lambda *_: None,
+            deeds=DeedLog(100),
         )
         self.answers.partition = self.partition
 
