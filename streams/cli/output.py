@@ -100,7 +100,7 @@ def print_long_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> N
     sys.stdout.flush()
 
 
-def print_long_json(head: Mapping[str, object], name: str, items: Iterable[Mapping[str, object]]) -> None:
+def print_long_json(head: Mapping[str, object], name: str, items: Iterable[object]) -> None:
     """Print one JSON object piece by piece: the fields of `head`, then the list `name` with an item in each line."""
     import msgspec
 
