@@ -31,7 +31,7 @@ def record(
         typer.Option(help="Only this cluster; repeatable.", metavar="NAME", parser=check_cluster_name),
     ] = None,
     since: Annotated[
-        str, typer.Option(help="Start: beginning, or a time such as 2026-11-21T02:15:00Z.", metavar="WHEN")
+        str, typer.Option(help="Start: beginning, 5m, or a time such as 2026-11-21T02:15:00Z.", metavar="WHEN")
     ] = "beginning",
     until: Annotated[str | None, typer.Option(help="End. Default: now.", metavar="WHEN")] = None,
     outputs: Annotated[bool, typer.Option("--outputs", help="Also record commands and decisions.")] = False,

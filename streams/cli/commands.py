@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime as dt
-import os
 import shutil
 import sys
 from typing import TYPE_CHECKING, Annotated
@@ -33,7 +32,11 @@ def commands(
     context: typer.Context,
     start: Annotated[
         str,
-        typer.Option("--from", help="Start: beginning, now, or a time such as 2026-11-21T02:15:00Z.", metavar="WHEN"),
+        typer.Option(
+            "--from",
+            help="Start: beginning, now, 5m for five minutes ago, or a time such as 2026-11-21T02:15:00Z.",
+            metavar="WHEN",
+        ),
     ] = "now",
     cluster: Annotated[
         str | None, typer.Option(help="Only this cluster.", metavar="NAME", parser=check_cluster_name)
@@ -85,13 +88,9 @@ def commands(
             idle_seconds=idle_seconds,
         ) as batches,
     ):
-        try:
-            show.begin()
-            for batch in batches:
-                show.batch(batch)
-        except BrokenPipeError:
-            # Python flushes stdout once more at the end, and would report the broken pipe.
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        show.begin()
+        for batch in batches:
+            show.batch(batch)
     return ExitCode.DONE
 
 

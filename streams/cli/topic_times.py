@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import datetime as dt
-from typing import TYPE_CHECKING
+import re
+from typing import TYPE_CHECKING, Final
 
 from evictstream.streams.errors import WrongUseError
 
@@ -11,24 +12,37 @@ if TYPE_CHECKING:
     from evictstream.streams.broker.follow import Start
 
 
+_AGO: Final = re.compile(r"([0-9]{1,9})([smhd])")
+_SECONDS: Final = {"s": 1, "m": 60, "h": 3_600, "d": 86_400}
+
+
 def read_start(text: str, *, option: str = "--from") -> Start:
-    """Parse the value of an option.
+    """Parse the value of an option; `5m` means five minutes ago, by this machine's clock.
 
     Raises:
-        WrongUseError: the value is neither `beginning` nor `now` nor an instant with a zone.
+        WrongUseError: the value is neither `beginning` nor `now` nor a duration nor an instant with a zone.
     """
     if text == "beginning":
         return "beginning"
     if text == "now":
         return "now"
     try:
-        start = dt.datetime.fromisoformat(text)
-    except ValueError:
+        start = _ago(text) or dt.datetime.fromisoformat(text)
+    except (ValueError, OverflowError):
         start = None
     if start is None or start.tzinfo is None or start.timestamp() < 0:
         problem = f"{option} {text} is not a time"
-        raise WrongUseError(problem, next_step="use beginning, now, or a time with a zone: 2026-11-21T02:15:00Z")
+        raise WrongUseError(
+            problem, next_step="use 5m, 2h, beginning, now, or a time with a zone: 2026-11-21T02:15:00Z"
+        )
     return start
+
+
+def _ago(text: str) -> dt.datetime | None:
+    match = _AGO.fullmatch(text)
+    if match is None:
+        return None
+    return dt.datetime.now(dt.UTC) - dt.timedelta(seconds=int(match[1]) * _SECONDS[match[2]])
 
 
 def read_range(since: str | None, until: str | None) -> tuple[Start, dt.datetime | None]:
