@@ -104,6 +104,9 @@ def what_if(
 ) -> int:
     """Show which pods would leave if nodes were tainted, and when; which would stay, and why; which have nowhere to go.
 
+    Without a change it shows which pods leave as it is now, and where they could go. `evictstream get evictions` lists
+    them sooner, with what is being done.
+
     Nothing is changed. The state of the cluster comes from a recording, at its end or at `--at`. Without a file it
     comes from the running service, including its current windows and deadlines. The change applies to nodes that match
     all of `--nodes`, `--selector` and `--zone`.
@@ -120,6 +123,7 @@ def what_if(
 
     Examples:
 
+    * `evictstream what-if --cluster prod-eu-1`
     * `evictstream what-if --cluster prod-eu-1 --taint maintenance:NoExecute --nodes n-1,n-2`
     * `evictstream what-if outage --at 2026-11-21T02:15:00Z --remove-taint node.kubernetes.io/unreachable --zone z-a`
     * `evictstream what-if now.json --cluster lab --cordon -l pool=spot`, of `kubectl get nodes,pods -A -o json`
@@ -185,7 +189,9 @@ def what_if(
     if output is OutputFormat.JSON:
         print_preview_json(result, name, unreadable, {} if source is None else source.summary())
     else:
-        print_preview(result, name, unreadable, () if source is None else source.rows())
+        assumed = () if source is None else source.rows()
+        has_change = change.changes_nodes or bool(change.toleration_seconds)
+        print_preview(result, name, unreadable, assumed, has_change=has_change)
     return exit_code
 
 
@@ -227,11 +233,6 @@ def _check_asked(change: PlannedChange, choice: NodeChoice, flags: ManagerFlags,
         raise WrongUseError("no nodes are selected", next_step="give --nodes, --selector or --zone")
     if silent:
         return
-    if not change.changes_nodes and not change.toleration_seconds:
-        problem = "no change is given"
-        raise WrongUseError(
-            problem, next_step="give --taint, --remove-taint, --cordon or --toleration-seconds (see --help)"
-        )
     if change.changes_nodes and not (choice.names or choice.selector or choice.zone is not None):
         raise WrongUseError("no nodes are selected", next_step="give --nodes, --selector or --zone")
 

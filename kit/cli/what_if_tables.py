@@ -50,7 +50,14 @@ GROUPS: Final[dict[str, Callable[[PodOutcome], str | None]]] = {
 LOST: Final = (PlaceToGo.NOWHERE, PlaceToGo.FOR_A_WHILE)
 
 
-def print_preview(preview: Preview, cluster: str, unreadable: int, assumed: Iterable[tuple[str, int | str]]) -> None:
+def print_preview(
+    preview: Preview,
+    cluster: str,
+    unreadable: int,
+    assumed: Iterable[tuple[str, int | str]],
+    *,
+    has_change: bool = True,
+) -> None:
     """Print tables for people.
 
     Args:
@@ -58,9 +65,10 @@ def print_preview(preview: Preview, cluster: str, unreadable: int, assumed: Iter
         cluster: its name.
         unreadable: lines and records that could not be read.
         assumed: what its source has assumed and left out, row by row.
+        has_change: whether a change is previewed at all; without one nothing is said of it.
     """
     whole = total(preview)
-    rows = [*_summary(preview, whole, cluster), *([name, str(value)] for name, value in assumed)]
+    rows = [*_summary(preview, whole, cluster, has_change=has_change), *([name, str(value)] for name, value in assumed)]
     print_table(["what", "count"], [*rows, ["unreadable", f"{unreadable:,}"]])
     if whole.leaving:
         say()
@@ -76,20 +84,29 @@ def print_preview(preview: Preview, cluster: str, unreadable: int, assumed: Iter
     if shown:
         say()
         columns = ["pod", "node", "leaves", "without the change", "because", "could go"]
-        _print_bounded(columns, (_pod_row(preview, one) for one in shown), _MOST_PODS)
+        rows = [_pod_row(preview, one) for one in shown]
+        if not has_change:
+            columns, rows = _without_change(columns), [_without_change(row) for row in rows]
+        _print_bounded(columns, rows, _MOST_PODS)
 
 
-def _summary(preview: Preview, whole: Total, cluster: str) -> Iterator[list[str]]:
+def _without_change(cells: list[str]) -> list[str]:
+    return [*cells[:3], *cells[4:]]
+
+
+def _summary(preview: Preview, whole: Total, cluster: str, *, has_change: bool) -> Iterator[list[str]]:
     anyway = sum(fate_of(one.before, preview.at_us) is not PodFate.STAYS for one in preview.outcomes)
     yield ["cluster", cluster]
     yield ["at", instant_text(preview.at_us)]
     yield ["nodes chosen", f"{preview.chosen:,}"]
-    yield ["  that would change", f"{preview.changed:,}"]
+    if has_change:
+        yield ["  that would change", f"{preview.changed:,}"]
     yield ["pods on them", f"{whole.pods:,}"]
     yield ["  leave at once", f"{whole.at_once:,}"]
     yield ["  leave later", f"{whole.later:,}"]
     yield ["  stay", f"{whole.stays:,}"]
-    yield ["leave without the change too", f"{anyway - whole.spared:,}"]
+    if has_change:
+        yield ["leave without the change too", f"{anyway - whole.spared:,}"]
     if whole.spared:
         yield ["stay, but leave without the change", f"{whole.spared:,}"]
     yield ["leave, with nowhere to go", f"{whole.nowhere:,}"]

@@ -55,6 +55,14 @@ def test_other_tolerations_without_naming_nodes() -> None:
     assert found["total"]["moved"] == found["total"]["leaveLater"] == 30
 
 
+def test_without_a_change_it_shows_what_leaves_anyway() -> None:
+    text = run(NOWHERE, "what-if", INCIDENT, "--zone", "z-b").stdout.decode()
+    assert "without the change" not in text
+    found = json.loads(run(NOWHERE, "what-if", INCIDENT, "-o", "json").stdout)
+    assert found["nodes"]["changed"] == found["total"]["moved"] == 0
+    assert found["total"]["leaveAtOnce"] + found["total"]["leaveLater"] > 0
+
+
 def test_a_table_for_people() -> None:
     result = run(NOWHERE, "what-if", INCIDENT, "--taint", "maintenance:NoExecute", "--zone", "z-b")
     assert result.returncode == 0
@@ -66,7 +74,6 @@ def test_a_table_for_people() -> None:
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),
     [
-        pytest.param(("--zone", "z-a"), 2, b"no change is given", id="no change"),
         pytest.param(("--cordon",), 2, b"no nodes are selected", id="no nodes"),
         pytest.param(("--taint", "a", "--zone", "z-a"), 2, b"invalid taint spec", id="no taint"),
         pytest.param(("--taint", "a:NoExecute-", "--zone", "z-a"), 2, b"use --remove-taint", id="a removal"),
