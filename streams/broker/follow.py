@@ -58,10 +58,11 @@ class FollowedRecord:
 def follow(
     settings: Settings,
     topic: str,
-    start: Start,
+    start: Start | Mapping[int, int],
     *,
     is_stopped: Callable[[], bool],
     idle_seconds: float | None = None,
+    tells_idle: bool = False,
 ) -> Iterator[Iterator[list[FollowedRecord]]]:
     """Find the start in each partition, then yield records as they come, in batches.
 
@@ -70,10 +71,12 @@ def follow(
     Args:
         settings: which Kafka.
         topic: its full name.
-        start: where to begin; found before this returns, so what is written afterwards is not missed.
+        start: where to begin; found before this returns, so what is written afterwards is not missed. Or an offset for
+            each partition; one that has none is not read.
         is_stopped: asked several times a second; ends it.
         idle_seconds: after that long without a record it ends by itself, but not before it has read to the end: a slow
             broker is no idle topic.
+        tells_idle: gives an empty batch several times a second while nothing comes.
 
     Raises:
         BrokerUnreachableError: no broker answered in time.
@@ -90,18 +93,24 @@ def follow(
                 auto_offset_reset="earliest",  # if records expire before they are read
             )
             stack.callback(consumer.close)
-            partitions = [TopicPartition(topic, number) for number in partitions_of(consumer, topic)]
+            numbers = partitions_of(consumer, topic)
+            wanted = start if isinstance(start, Mapping) else numbers
+            partitions = [TopicPartition(topic, number) for number in numbers if number in wanted]
             consumer.assign(partitions)
             for partition, offset in _places(consumer, partitions, start).items():
                 consumer.seek(partition, offset)
-        yield _batches(settings, consumer, partitions, is_stopped, idle_seconds)
+        yield _batches(settings, consumer, partitions, is_stopped, idle_seconds, tells_idle=tells_idle)
 
 
-def _places(consumer: Any, partitions: list[TopicPartition], start: Start) -> Mapping[TopicPartition, int]:
+def _places(
+    consumer: Any, partitions: list[TopicPartition], start: Start | Mapping[int, int]
+) -> Mapping[TopicPartition, int]:
     offsets: Mapping[TopicPartition, int]
     if start == "beginning":
         offsets = consumer.beginning_offsets(partitions)
         return offsets
+    if isinstance(start, Mapping):
+        return {partition: start[partition.partition] for partition in partitions}
     # To a read_committed reader the end is before the first open transaction: its commands are still to come.
     offsets = consumer.end_offsets(partitions)
     if start == "now":
@@ -119,6 +128,8 @@ def _batches(
     partitions: list[TopicPartition],
     is_stopped: Callable[[], bool],
     idle_seconds: float | None,
+    *,
+    tells_idle: bool,
 ) -> Iterator[list[FollowedRecord]]:
     doing = f"read {partitions[0].topic}"
     latest_at = time.monotonic()
@@ -140,6 +151,8 @@ def _batches(
         if records:
             yield sorted(records, key=lambda record: (record.timestamp_ms, record.partition, record.offset))
             latest_at = time.monotonic()
+        elif tells_idle:
+            yield []
         elif idle_seconds is not None and time.monotonic() - latest_at >= idle_seconds:
             with our_errors(settings, doing):
                 ends = consumer.end_offsets(partitions)

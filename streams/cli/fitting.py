@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final, NamedTuple
 
-GAP: Final = 2
-"""Spaces between two columns."""
+from evictstream.streams.cli.columns import GAP
 
 ELLIPSIS: Final = "…"
 _LEAST_TO_CUT: Final = 4
@@ -53,7 +52,7 @@ def fit(widths: Sequence[Width], room: int | None) -> dict[int, int]:
 
 def _total(widths: Iterable[int]) -> int:
     each = list(widths)
-    return sum(each) + GAP * (len(each) - 1)
+    return sum(each) + len(GAP) * (len(each) - 1)
 
 
 Cut = Callable[[str, int], str]

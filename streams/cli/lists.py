@@ -19,7 +19,8 @@ import msgspec
 import typer
 
 from evictstream.models.messages.vocabulary import API_VERSION
-from evictstream.streams.cli.fitting import GAP, Cut, Width, cut_middle, fit
+from evictstream.streams.cli.columns import GAP
+from evictstream.streams.cli.fitting import Cut, Width, cut_middle, fit
 from evictstream.streams.cli.output import LOOK_AHEAD_ROWS, print_long_json
 from evictstream.streams.printing import one_line, printable_json
 
@@ -127,7 +128,7 @@ class ListTable(Generic[_T]):
 
     def _line(self, cells: Sequence[str]) -> str:
         pairs = zip(cells, self._widths.values(), strict=True)
-        return (" " * GAP).join(text[:width].ljust(width) for text, width in pairs).rstrip()
+        return GAP.join(text[:width].ljust(width) for text, width in pairs).rstrip()
 
 
 class ListPrinter(Generic[_T]):

@@ -21,12 +21,14 @@ import functools
 import importlib
 import importlib.metadata
 import keyword
+import os
 import sys
 import traceback
 from collections.abc import Sequence
 from typing import Annotated, Any, cast
 
 import typer
+import typer.completion
 from typer.core import TyperCommand, TyperGroup
 
 from evictstream.streams.cli.global_options import (
@@ -40,9 +42,13 @@ from evictstream.streams.cli.output import say, warn, warn_of_end
 from evictstream.streams.errors import EvictstreamError, ExitCode
 from evictstream.streams.printing import PrintableStream
 
+COMPLETION_VARIABLE = "_EVICTSTREAM_COMPLETE"
+"""What `evictstream completion` prints sets it; typer then answers instead of running the command."""
+
 COMMANDS = {
     "broker": "Run an embedded Kafka for trying out.",
     "demo": "Play a recorded outage to two workers, kill one, and check every command.",
+    "completion": "Print a script that completes commands in a shell.",
     "config": "Show the effective settings and where each comes from.",
     "version": "Show the versions of evictstream, Python and the clients.",
     "worker": "Run a worker: keep deadlines and send commands.",
@@ -51,6 +57,9 @@ COMMANDS = {
     "topics": "Declare the topics, or check them.",
     "accept-gap": "Resume evictions although input expired before it was read.",
     "cluster": "Forget a cluster that is gone.",
+    "get": "Show what is pending: evictions, nodes, clusters, dead letters.",
+    "describe": "Show all that is known of a pod or a node.",
+    "dead-letters": "Show records that could not be used, or send them again.",
     "commands": "Follow the eviction commands.",
     "schema": "Print the JSON Schema of a message.",
     "import": "Play a recording into the topics.",
@@ -63,7 +72,7 @@ COMMANDS = {
 }
 
 # What reads, replays, judges or explains: the commands in `kit/cli`.
-KIT = frozenset({"demo", "import", "explain", "record", "replay", "what-if", "conformance", "rules"})
+KIT = frozenset({"get", "describe", "demo", "import", "explain", "record", "replay", "what-if", "conformance", "rules"})
 
 
 HELP_OPTIONS = ["-h", "--help"]
@@ -162,16 +171,27 @@ def root(
     del config, bootstrap_servers, assignments, debug, version  # each is taken by its callback
 
 
-def run(arguments: Sequence[str]) -> int:
+def run(arguments: Sequence[str], program: str = "evictstream") -> int:
     """Run one command line (without the program's name) and return its exit code; raises only `SystemExit`."""
-    state = GlobalOptions()
+    state, stdout = GlobalOptions(), sys.stdout
+    if COMPLETION_VARIABLE in os.environ:  # a shell asks what can be typed next
+        typer.completion.get_completion_inspect_parameters()  # this makes the shells known to typer
     try:
         result = typer.main.get_command(app).main(
             list(arguments) or ["--help"],
-            prog_name="evictstream",
+            prog_name=program,
             standalone_mode=False,
             obj=state,
         )
+        if sys.stdout is not None:
+            sys.stdout.flush()
+    except SystemExit as error:  # typer ends so where a pipe is closed
+        if not isinstance(error.__context__, BrokenPipeError):
+            raise
+        sys.stdout = stdout  # typer has put another one in its place
+        return _closed(state, error.__context__)
+    except BrokenPipeError as error:
+        return _closed(state, error)
     except EvictstreamError as error:
         return _fail(state, error, str(error), error.exit_code)
     except typer.TyperException as error:  # the command line itself is wrong
@@ -181,9 +201,23 @@ def run(arguments: Sequence[str]) -> int:
     except typer.Abort as error:
         return _fail(state, error, "no input to read the answer from", ExitCode.WRONG_USE)
     except Exception as error:  # noqa: BLE001 - the last place that can turn a bug into one line
-        line = f"internal failure, {type(error).__name__}: {error}"
-        return _fail(state, error, line if state.debug else f"{line}; --debug shows where", ExitCode.INTERNAL_FAILURE)
+        return _failed(state, error)
     return result if isinstance(result, int) else ExitCode.DONE
+
+
+def _closed(state: GlobalOptions, error: BrokenPipeError) -> ExitCode:
+    """End without a word where the reader of stdout has gone, as `head` does; any other closed pipe is a failure."""
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # Python flushes once more at the end
+        return ExitCode.DONE
+    return _failed(state, error)
+
+
+def _failed(state: GlobalOptions, error: Exception) -> ExitCode:
+    line = f"internal failure, {type(error).__name__}: {error}"
+    return _fail(state, error, line if state.debug else f"{line}; --debug shows where", ExitCode.INTERNAL_FAILURE)
 
 
 def _fail(state: GlobalOptions, error: BaseException, line: str, code: ExitCode) -> ExitCode:
@@ -197,12 +231,17 @@ def _fail(state: GlobalOptions, error: BaseException, line: str, code: ExitCode)
     return code
 
 
-def main() -> None:
+def kubectl_plugin() -> None:
+    """Entry point of `kubectl evictstream`, for which kubectl runs the program `kubectl-evictstream`."""
+    main("kubectl evictstream")
+
+
+def main(program: str = "evictstream") -> None:
     """Entry point of the installed command."""
     for name in ("stdout", "stderr"):
         if (stream := getattr(sys, name)) is not None:  # a supervisor may start it without
             setattr(sys, name, PrintableStream(stream))
-    sys.exit(run(sys.argv[1:]))
+    sys.exit(run(sys.argv[1:], program))
 
 
 if __name__ == "__main__":

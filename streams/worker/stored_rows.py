@@ -7,9 +7,10 @@ other, so that memory holds the keys of one only. The rows know nothing of input
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import dataclasses
 import functools
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from evictstream.models.eviction import EvictionState, RowError, RowKind, split_row_key
@@ -129,10 +130,12 @@ def read_rows(
     sink: Callable[[int, bytes, bytes | None], None],
     on_progress: Callable[[int], None] = lambda _: None,
     on_end: Callable[[int], None] = lambda _: None,
-) -> None:
+) -> dict[int, int]:
     """Read the rows of these partitions, one after the other; calls `on_progress` with the count of rows so far.
 
-    Blocks: a million rows take about twenty seconds. Fails when Kafka answers nothing for `request_timeout_seconds`.
+    The seam between a service's state and everything that shows it: docs/architecture.md#what-shows-the-state. Blocks:
+    a million rows take about twenty seconds. Returns by partition the offset behind the last row that was read, where a
+    follower reads on. Fails when Kafka answers nothing for `request_timeout_seconds`.
 
     Args:
         settings: which Kafka, and which service.
@@ -145,7 +148,18 @@ def read_rows(
         BrokerUnreachableError: Kafka did not answer.
         FoundProblemError: another version wrote the rows.
     """
-    asyncio.run(_read(settings, tuple(partitions), sink, on_progress, on_end))
+    with rows_of_this_version(settings):
+        return asyncio.run(_read(settings, tuple(partitions), sink, on_progress, on_end))
+
+
+@contextlib.contextmanager
+def rows_of_this_version(settings: Settings) -> Iterator[None]:
+    """Raise `FoundProblemError` where a row cannot be loaded."""
+    try:
+        yield
+    except RowError as error:
+        problem = f"{settings.changelog_topic} cannot be read: {error}"
+        raise FoundProblemError(problem, next_step="use the version that its workers have") from error
 
 
 async def _read(
@@ -154,9 +168,10 @@ async def _read(
     sink: Callable[[int, bytes, bytes | None], None],
     on_progress: Callable[[int], None],
     on_end: Callable[[int], None],
-) -> None:
+) -> dict[int, int]:
     loop = asyncio.get_running_loop()
     count = 0
+    ends: dict[int, int] = {}
 
     def take(number: int, key: bytes, value: bytes | None) -> None:
         nonlocal count
@@ -173,12 +188,11 @@ async def _read(
             KafkaLogReader(engine_config(settings), progressed) as reader,
         ):
             for number in partitions:
-                await reader.read_rows({number: functools.partial(take, number)})
+                read = await reader.read_rows({number: functools.partial(take, number)})
+                ends[number] = read[number].end
                 on_end(number)
                 progressed()
     except (KafkaClientError, OSError) as error:  # a TimeoutError is one
         servers, seconds = settings.required_bootstrap_servers(), settings.request_timeout_seconds
         raise BrokerUnreachableError(servers, waited_seconds=seconds) from error
-    except RowError as error:
-        problem = f"{settings.changelog_topic} cannot be read: {error}"
-        raise FoundProblemError(problem, next_step="use the version that its workers have") from error
+    return ends

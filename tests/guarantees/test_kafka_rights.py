@@ -110,6 +110,9 @@ def test_each_tool_does_its_work_under_its_rights(broker: RightsBroker, tmp_path
         tool("reader", "replay")
         tool("reader", "explain", "uid-p-1")
         tool("reader", "what-if", "--nodes", "n-1", "--taint", "k=v:NoExecute")
+        tool("reader", "get", "evictions", "--selector", "pool=spot", "--since", "5m")
+        tool("reader", "get", "dead-letters")
+        tool("reader", "describe", "node", "n-1")
     with _tools(broker) as tool:
         tool("operator", "cluster", "forget", "prod", "--yes")
 

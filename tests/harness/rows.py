@@ -48,10 +48,19 @@ class State:
         obj = {"kind": "Node", "metadata": meta, "spec": {"taints": taints}}
         self._apply(self.settings.nodes_topic, cluster, event_type, object=obj)
 
-    def pod(self, cluster: str, node: str, name: str, seconds: int = 300, event_type: str = "ADDED") -> None:
+    def pod(
+        self,
+        cluster: str,
+        node: str,
+        name: str,
+        seconds: int = 300,
+        event_type: str = "ADDED",
+        *,
+        namespace: str = "x",
+    ) -> None:
         """A pod that tolerates every taint for so long."""
         self._count += 1
-        meta = {"namespace": "x", "name": name, "uid": name, "resourceVersion": str(self._count)}
+        meta = {"namespace": namespace, "name": name, "uid": name, "resourceVersion": str(self._count)}
         spec = {"nodeName": node, "tolerations": [{"operator": "Exists", "tolerationSeconds": seconds}]}
         obj = {"kind": "Pod", "metadata": meta, "spec": spec}
         self._apply(self.settings.pods_topic, cluster, event_type, object=obj)

@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evictstream.streams.cli.fitting import GAP, Width, cut_domain, cut_end, cut_middle, fit
+from evictstream.streams.cli.columns import GAP
+from evictstream.streams.cli.fitting import Width, cut_domain, cut_end, cut_middle, fit
 
 NARROWEST = 20
 
@@ -14,7 +15,7 @@ widths = st.builds(Width, st.integers(1, 60), st.none() | st.integers(1, 12), st
 @given(st.lists(widths, min_size=1, max_size=9), st.integers(NARROWEST, 120))
 def test_lines_never_exceed_the_room(columns: list[Width], room: int) -> None:
     shown = fit(columns, room)
-    assert 0 < sum(shown.values()) + GAP * (len(shown) - 1) <= room
+    assert 0 < sum(shown.values()) + len(GAP) * (len(shown) - 1) <= room
     if len(shown) > 1:
         assert all(columns[number].floor <= width <= columns[number].natural for number, width in shown.items())
 

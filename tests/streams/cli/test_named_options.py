@@ -57,6 +57,8 @@ SAID_OF = {
     "streams/cli/confirmation.py": {"accept-gap", "cluster forget"},
     "kit/cli/incomplete.py": {*READERS, "import"},
     "kit/cli/manager_flags.py": {"what-if"},
+    "kit/cli/descriptions.py": {"explain"},
+    "streams/cli/lists.py": {"get clusters", "get dead-letters", "get evictions", "get nodes"},
     "streams/cli/output.py": {name for name, options in OPTIONS.items() if "--output" in options},
     "kit/cli/replay_input.py": {"replay"},
     "kit/cli/rules/checked_objects.py": {"rules tolerations", "rules verdict"},
@@ -104,7 +106,7 @@ def _texts(file: Path) -> Iterator[tuple[int, str]]:
 
 def _said_of(name: str, option: str) -> set[str] | None:
     if own := {command for file, command in OWN if file == name}:
-        return own
+        return {command for command in own if option in OPTIONS[command]} or own  # a file may have several commands
     places = [f"{name} {option}", name, *map(str, Path(name).parents)]
     return next((SAID_OF[place] for place in places if place in SAID_OF), None)
 

@@ -32,6 +32,9 @@ CONNECTING = {
     "commands": [["commands", "--idle-seconds", "1"]],
     "replay": [["replay"]],
     "record": [["record", "{folder}/recorded"]],
+    "get": [["get", "evictions"], ["get", "dead-letters"]],
+    "describe": [["describe", "node", "nobody"]],
+    "dead-letters": [["dead-letters", "show", "nodes/0/0"]],
     "explain": [["explain", "shop/nobody"]],
     "what-if": [["what-if", "--cordon", "--nodes", "n"]],
     "cluster": [["cluster", "forget", "lab", "--yes", "--wait", "1"]],
@@ -42,12 +45,22 @@ CONNECTING = {
     "execute": [["execute", "--cluster", "lab", "--kubeconfig", "{kubeconfig}"]],
     "demo": [["-b", "{servers}", "demo", "--no-kill", "--incident", "{incident}"]],
 }
-ALONE = {"broker", "config", "rules", "schema", "version"}  # these make no connection with the settings
+ALONE = {"broker", "completion", "config", "rules", "schema", "version"}  # these make no connection with the settings
 # What each one that runs until it is stopped says when it is at work.
 AT_WORK = {"worker": b"partitions taken over", "feed": b"epoch", "execute": b"health endpoint started"}
 # There is no cluster, gap or pod, the watch that is imported ends, the worker is stopped while it starts, and the
 # executor that is played to does nothing.
-FIND_NOTHING = {"cluster", "accept-gap", "conformance", "explain", "import", "what-if", "worker"}
+FIND_NOTHING = {
+    "cluster",
+    "accept-gap",
+    "conformance",
+    "dead-letters",
+    "describe",
+    "explain",
+    "import",
+    "what-if",
+    "worker",
+}
 API_TOKEN = "api-token-of-nobody"
 
 RUNS = {" ".join(arguments[:3]): arguments for runs in CONNECTING.values() for arguments in runs}
