@@ -125,7 +125,8 @@ def test_a_watch_shows_what_changes(rows: State) -> None:
 
 
 @pytest.mark.parametrize("columns", [40, 80])
-def test_a_table_fits_its_terminal(columns: int, rows: State) -> None:
+def test_a_table_fits_its_terminal(columns: int, rows: State, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("COLUMNS", raising=False)  # pytest-xdist sets it, and it counts more than the terminal
     lines = on_terminal(rows.settings, columns, "get", "evictions").splitlines()
     plain = [line.replace("\x1b[1m", "").replace("\x1b[31m", "").replace("\x1b[0m", "") for line in lines]
     assert max(map(len, plain)) <= columns
