@@ -125,7 +125,7 @@ CASES: Final = (
         given={
             'evictstream_lag_seconds{partition="3", input="pods"}': "90x20",
             'evictstream_lag_seconds{partition="4", input="pods"}': "30x20",
-            'evictstream_lag_seconds{partition="5", input="pods"}': "+Infx3 0x20",
+            'evictstream_lag_seconds{partition="5", input="pods"}': "Inf Inf Inf Inf 0x20",
         },
         silent_at=(4,),
         fires_at=5,
