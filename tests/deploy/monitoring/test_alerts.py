@@ -67,6 +67,14 @@ def test_an_alert_has_cases_in_which_it_fires_and_not(name: str) -> None:
     assert any(case.silent_at for case in cases)
 
 
+def test_runbooks_name_lines_that_a_program_logs() -> None:
+    page = " ".join((ROOT / RUNBOOKS).read_text(encoding="utf-8").split())
+    code = "".join(file.read_text(encoding="utf-8") for file in (ROOT / "streams").rglob("*.py"))
+    named = set(re.findall(r"`(?!evictstream )((?:[A-Za-z]+,? )+[a-z]+)`", page))
+    assert "Kafka unavailable" in named
+    assert {line for line in named if f'"{line}' not in code} == set()
+
+
 def test_each_alert_has_a_runbook_with_cause_look_and_mend() -> None:
     page = (ROOT / RUNBOOKS).read_text(encoding="utf-8")
     sections = re.split(r"^## ", page, flags=re.MULTILINE)[1:]
