@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import json
 from typing import Any, Final
+
+from tests.deploy.monitoring.selectors import meanings
 
 _DATASOURCE: Final = {"type": "prometheus", "uid": "${datasource}"}
 
@@ -63,7 +66,8 @@ def dashboard(board: Board) -> str:
     panels: list[dict[str, Any]] = []
     y = 0
     for title, row in board.rows.items():
-        panels.append({"type": "row", "title": title, "collapsed": False, "gridPos": _place(0, y, _COLUMNS, 1)})
+        place = _place(0, y, _COLUMNS, 1)
+        panels.append({"type": "row", "title": title, "collapsed": False, "panels": [], "gridPos": place})
         y += 1
         for number, panel in enumerate(row):
             line, column = divmod(number, _PANELS_IN_ROW)
@@ -98,6 +102,7 @@ def _panel(panel: Panel, place: dict[str, int]) -> dict[str, Any]:
     return {
         "type": "timeseries",
         "title": panel.title,
+        "description": " ".join(dict.fromkeys(itertools.chain.from_iterable(map(meanings, panel.queries.values())))),
         "datasource": _DATASOURCE,
         "gridPos": place,
         "fieldConfig": {"defaults": {"unit": panel.unit, "min": 0}, "overrides": []},

@@ -5,7 +5,20 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from evictstream.streams.health.definitions import CounterMetric, HistogramMetric, MetricDefinition
+from evictstream.streams.executor.metric_definitions import ExecutorMetric
+from evictstream.streams.feed.metric_definitions import FeedMetric
+from evictstream.streams.health.definitions import BUILD_INFO, CounterMetric, HistogramMetric, MetricDefinition
+from evictstream.streams.worker.metric_definitions import WorkerMetric
+
+DEFINED: Final = (
+    BUILD_INFO,
+    *(
+        each
+        for program in (WorkerMetric, ExecutorMetric, FeedMetric)
+        for each in vars(program).values()
+        if isinstance(each, MetricDefinition)
+    ),
+)
 
 TARGET_LABELS: Final = ("namespace", "job", "pod", "instance")
 """Labels that Prometheus adds to what it scrapes; `namespace` and `pod` only in Kubernetes."""
@@ -33,6 +46,12 @@ def series(metric: MetricDefinition, *matchers: str) -> str:
 def buckets(metric: HistogramMetric, *matchers: str) -> str:
     """Select the buckets of a histogram, whose further label is `le`."""
     return _selected(f"{metric.name}_bucket", (*metric.labels, *TARGET_LABELS, "le"), matchers)
+
+
+def meanings(query: str) -> list[str]:
+    """Return the meanings of the metrics of evictstream that a query names, in the order of their definition."""
+    names = {name.removesuffix("_bucket") for name in re.findall(r"\w+", query)}
+    return [each.meaning for each in DEFINED if each.name in names]
 
 
 def worst(by: str, expression: str) -> str:

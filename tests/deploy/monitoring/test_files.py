@@ -9,25 +9,14 @@ from collections.abc import Iterator
 import pytest
 import yaml  # type: ignore[import-untyped]
 
-from evictstream.streams.executor.metric_definitions import ExecutorMetric
-from evictstream.streams.feed.metric_definitions import FeedMetric
-from evictstream.streams.health.definitions import BUILD_INFO, HistogramMetric, MetricDefinition
+from evictstream.streams.health.definitions import HistogramMetric
 from evictstream.streams.worker.metric_definitions import WorkerMetric
 from tests.deploy.monitoring.alerts import ALERTS
 from tests.deploy.monitoring.boards import BOARDS
 from tests.deploy.monitoring.files import PROMETHEUS_RULE, RULES, texts
-from tests.deploy.monitoring.selectors import TARGET_LABELS, buckets, series
+from tests.deploy.monitoring.selectors import DEFINED, TARGET_LABELS, buckets, meanings, series
 from tests.deploy.pages import ROOT
 
-DEFINED: list[MetricDefinition] = [
-    BUILD_INFO,
-    *(
-        each
-        for program in (WorkerMetric, ExecutorMetric, FeedMetric)
-        for each in vars(program).values()
-        if isinstance(each, MetricDefinition)
-    ),
-]
 # Those of the Prometheus client for Python that are asked for, with their labels.
 OF_PYTHON = {
     "process_cpu_seconds_total": (),
@@ -108,6 +97,13 @@ def test_a_label_that_a_metric_does_not_have_is_refused() -> None:
     with pytest.raises(TypeError, match="use its buckets"):
         series(WorkerMetric.LATENESS)
     assert buckets(WorkerMetric.LATENESS, 'le="1.0"') == 'evictstream_eviction_lateness_seconds_bucket{le="1.0"}'
+
+
+def test_a_panel_says_what_its_metrics_mean() -> None:
+    asked = f"sum by (le) (rate({buckets(WorkerMetric.LATENESS)}[5m])) + {series(WorkerMetric.PENDING)}"
+    assert meanings(asked) == [WorkerMetric.LATENESS.meaning, WorkerMetric.PENDING.meaning]
+    panels = json.loads(texts()["deploy/chart/files/dashboards/cluster.json"])["panels"]
+    assert all(panel["description"] for panel in panels if panel["type"] == "timeseries")
 
 
 def test_both_rule_files_have_the_same_rules() -> None:
