@@ -137,7 +137,8 @@ class RealLoop:
         draw, end_at = self._draw, time.monotonic() + ACTIVE_SECONDS
         self._started_at = time.monotonic()
         while time.monotonic() < end_at:
-            what = draw.choices(("cluster", "request", "process", "outside", "etcd"), (60, 12, 6, 6, 2))[0]
+            often = 6 if len(self._versions) == 1 else 30  # only a kill lets the other version in
+            what = draw.choices(("cluster", "request", "process", "outside", "etcd"), (60, 12, often, 6, 2))[0]
             if what == "cluster":
                 self.seen[f"cluster: {self.api.act()}"] += 1
             elif what == "request":
