@@ -17,6 +17,8 @@ MOST_TRIES: Final = 10
 _Judge = Callable[[ExecutorEvidence], Finding]
 
 _NO_ANSWER: Final = "no answer"
+_NOTHING_READ_US: Final = 0
+"""A report of nothing has a `readTo` before every `Evict`, and before this where none was written."""
 
 
 def _said(evidence: ExecutorEvidence, command: PlayedCommand) -> str:
@@ -97,11 +99,18 @@ def _reports(evidence: ExecutorEvidence) -> Finding:
     for report in reports:
         if report.key != key or report.partition != partition_of_key(key, evidence.partitions):
             wrong.append("one is not under the key of its cluster")
-        if not any(
-            command.issued_at_us == report.read_to_us and _is_read(command, report) for command in evidence.commands
-        ):
+        issued_us = [command.issued_at_us for command in evidence.commands if _is_read(command, report)]
+        has_read = (report.read_to_us or 0) >= min(issued_us, default=_NOTHING_READ_US)
+        if has_read and report.read_to_us not in issued_us:
             wrong.append(f"readTo {report.body['readTo']} is the issuedAt of no Evict by then")
     return unless(wrong, f"{len(reports)} reports") if reports else not_shown("no reports")
+
+
+def _begins(evidence: ExecutorEvidence) -> Finding:
+    reports = sum(result.read_to_us is not None for result in evidence.results)
+    if not evidence.commands:
+        return not_shown("not played")
+    return held(f"{reports} reports") if reports else broken("no report")
 
 
 def _is_read(command: PlayedCommand, report: SeenResult) -> bool:
@@ -328,6 +337,7 @@ _REQUIRED: Final[tuple[tuple[str, str, _Judge], ...]] = (
 )
 
 _RECOMMENDED: Final[tuple[tuple[str, str, _Judge], ...]] = (
+    ("begins", "A report comes when it begins to act", _begins),
     ("few-tries", f"At most {MOST_TRIES} requests for one Evict that the API server refuses", _tries),
     ("taint-gone", "The taint is gone, though no Cancel came: not deleted", _says("untainted", _LEFT)),
     ("disruption-target", "The condition DisruptionTarget is set before the delete", _condition),

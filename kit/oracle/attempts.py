@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from evictstream.kit.oracle.limits import OracleLimits
@@ -9,6 +10,7 @@ from evictstream.kit.oracle.reading import Statement
 from evictstream.kit.oracle.records import shown
 
 SUCCESSES = ("Succeeded", "Gone")
+OBSERVATION = "observation"
 
 
 class AttemptWait(NamedTuple):
@@ -19,7 +21,7 @@ class AttemptWait(NamedTuple):
         earliest_us: the next one may not come before.
         latest_us: the next one is owed from then on.
         outcome: `success` or `failure` once a result was counted, `acceptance` as long as the executor has queued it,
-            else empty.
+            `observation` if one that does not act has looked at it, else empty.
     """
 
     issued_at_us: int
@@ -46,7 +48,7 @@ def after_result(wait: AttemptWait, result: Statement, attempt: int, limits: Ora
     """Count a result: the first one, but a success also after a failure, and before it each `Accepted`."""
     is_success = result.content["outcome"] in SUCCESSES
     if result.content["outcome"] == "Observed":
-        return wait  # no executor has tried
+        return wait._replace(outcome=wait.outcome or OBSERVATION)  # no executor has tried
     if wait.outcome == "success" or (wait.outcome == "failure" and not is_success):
         return wait
     if result.content["outcome"] == "Accepted":
@@ -61,9 +63,14 @@ def after_result(wait: AttemptWait, result: Statement, attempt: int, limits: Ora
     return AttemptWait(wait.issued_at_us, result.at_us + wait_us * 9 // 10, result.at_us + wait_us, "failure")
 
 
+def nobody_acts(wait: AttemptWait, reports: Iterable[Statement]) -> bool:
+    """Say whether nobody acts: the attempt was observed, and no executor has reported since it was issued."""
+    return wait.outcome == OBSERVATION and all(said.at_us <= wait.issued_at_us for said in reports)
+
+
 def held_us(wait: AttemptWait, said: Statement, limits: OracleLimits) -> int:
     """Say until when the report of an executor's queue puts the next attempt off; 0 if it says nothing of this one."""
-    if wait.outcome not in ("", "acceptance") or wait.issued_at_us > said.content["read_to_us"]:
+    if wait.outcome not in ("", "acceptance", OBSERVATION) or wait.issued_at_us > said.content["read_to_us"]:
         return 0
     return min(said.at_us + limits.report_silence_us, wait.issued_at_us + limits.accepted_limit_us)
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from evictstream.kit.oracle.attempts import AttemptWait, held_us
+from evictstream.kit.oracle.attempts import AttemptWait, held_us, nobody_acts
 from evictstream.kit.oracle.commands import SeenCommand
 from evictstream.kit.oracle.decision import MayStay, MustLeave, expected_decision
 from evictstream.kit.oracle.histories import HeardNode, HeardPod
@@ -122,14 +122,22 @@ class Obligations:
         return owed_us
 
     def next_owed_us(self, moment: PodMoment, due: MustLeave, opened: OpenEviction) -> int:
-        """From when on the next attempt was owed."""
+        """From when on the next attempt was owed; the end of the run if it was not."""
         if opened.waiting is None:
             return opened.owed_us
+        if self.is_only_observed(moment, opened.waiting):
+            return self._facts.ended_at_us
         heard_us = self._results[moment.results - 1].record.append_at_us if moment.results else 0
         latest_us = max(opened.waiting.latest_us, max(self.held_us(moment, opened.waiting), default=0))
         return max(self.owed_us(moment, due), latest_us, heard_us)
 
     def held_us(self, moment: PodMoment, wait: AttemptWait) -> list[int]:
         """Say until when each report so far puts the next attempt off; the newest counts, any may have set a timer."""
-        reports = (said for said in self._results[: moment.results] if said.kind == "Report")
-        return [held_us(wait, said, self._facts.limits) for said in reports]
+        return [held_us(wait, said, self._facts.limits) for said in self._reports(moment)]
+
+    def is_only_observed(self, moment: PodMoment, wait: AttemptWait) -> bool:
+        """Say whether the attempt was observed, and is repeated only once an executor that acts has reported."""
+        return nobody_acts(wait, self._reports(moment))
+
+    def _reports(self, moment: PodMoment) -> Iterator[Statement]:
+        return (said for said in self._results[: moment.results] if said.kind == "Report")

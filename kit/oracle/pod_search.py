@@ -83,6 +83,8 @@ class PodSearch:
             return True
         if opened.waiting is not None:
             waiting, held = opened.waiting, self._obligations.held_us(moment, opened.waiting)
+            if self._obligations.is_only_observed(moment, waiting):
+                return True
             is_missing = self._obligations.is_long_ago(max((waiting.latest_us, *held)))
             return not is_missing or self._stuck(moment, "not repeated", "attempt ", opened.attempt, ", ", waiting)
         owed_us = self._obligations.owed_us(moment, opened.due) if self._promptness is None else opened.owed_us
@@ -260,6 +262,8 @@ class PodSearch:
             return self._stuck(moment, "unfounded", command, ": ", wrong, due)
         if opened.waiting is not None and command.issued_at_us < opened.waiting.earliest_us:
             return self._stuck(moment, "repeated too soon", command, ": ", opened.waiting)
+        if opened.waiting is not None and self._obligations.is_only_observed(moment, opened.waiting):
+            return self._stuck(moment, "repeated though observed", command, ": no executor that acts has reported")
         held = self._obligations.held_us(moment, opened.waiting) if opened.waiting is not None else ()
         if held and command.issued_at_us < held[-1]:
             return self._stuck(moment, "repeated too soon", command, ": in a queue until ", shown(held[-1]))

@@ -1,4 +1,4 @@
-"""What an executor last reported of its queue: which attempts need no repeat while it lives (semantics.md 12.8)."""
+"""What an executor last reported of its queue: which attempts need no repeat (semantics.md 12.8)."""
 
 import msgspec
 
@@ -7,7 +7,8 @@ from evictstream.models.eviction.state import Eviction
 from evictstream.models.eviction.transitions import OUTSTANDING
 from evictstream.models.messages.vocabulary import Outcome
 
-_NOT_ANSWERED = frozenset({None, Outcome.ACCEPTED, Outcome.OBSERVED})
+_OBSERVED = Outcome.OBSERVED
+_NOT_ANSWERED = frozenset({None, Outcome.ACCEPTED, _OBSERVED})
 
 
 class ExecutorQueue(msgspec.Struct, frozen=True):
@@ -24,6 +25,16 @@ class ExecutorQueue(msgspec.Struct, frozen=True):
     def holds(self, issued_at_us: int) -> bool:
         """Whether an attempt that was issued then, and has no answer, is in the queue."""
         return issued_at_us <= self.read_to_us
+
+
+def is_only_observed(eviction: Eviction, queue: ExecutorQueue | None) -> bool:
+    """Whether the newest attempt was observed, and no executor that acts has reported since it was issued.
+
+    Then a repeat would only be observed again. An executor that begins to act reports, and so ends this.
+    """
+    if eviction.outcome is not _OBSERVED or eviction.state not in OUTSTANDING:
+        return False
+    return queue is None or queue.reported_at_us <= (eviction.issued_at_us or 0)
 
 
 def held_until_us(queue: ExecutorQueue, eviction: Eviction, rules: RuleParameters) -> int:

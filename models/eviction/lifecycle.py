@@ -84,7 +84,7 @@ def issue(step: Step, pod: PodState, eviction: Eviction, due: Due) -> None:
 
 
 def report(step: Step, pod: PodState, eviction: Eviction, result: ResultEvent, next_attempt_us: int) -> None:
-    """Count a result of the current attempt; `Observed` leaves the attempt as open as it was."""
+    """Count a result of the current attempt; `Observed` leaves the attempt open."""
     outcome = result.outcome
     if outcome is Outcome.OBSERVED:
         after = msgspec.structs.replace(eviction, outcome=outcome)

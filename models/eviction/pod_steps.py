@@ -6,7 +6,7 @@ alone issues evictions; the others only decide.
 
 from typing import Final, assert_never
 
-from evictstream.models.eviction.executor_queue import ExecutorQueue, held_until_us
+from evictstream.models.eviction.executor_queue import ExecutorQueue, held_until_us, is_only_observed
 from evictstream.models.eviction.lifecycle import issue, reconcile, remove, report, wait_us
 from evictstream.models.eviction.node_steps import expire
 from evictstream.models.eviction.rendering import render
@@ -136,7 +136,8 @@ def apply_result(aggregate: NodeAggregate, event: ResultEvent, rules: RuleParame
 
     No result ends an eviction. It ends when a watch event shows the pod leaving, or when nothing is due any more. After
     `Succeeded` or `Gone` the next attempt waits for a grace time, after every other outcome for the retry wait.
-    `Observed` is none, as no executor has tried: the first one is recorded, and the attempt stays as open as it was.
+    `Observed` is none, as no executor has tried: the first one is recorded. The attempt stays open, and `fire` does not
+    repeat it before an executor that acts reports.
 
     A result counts only for the current attempt of the current eviction while that attempt is outstanding, and only
     once: a repeated result must not move the next attempt. Two exceptions. An executor that runs an attempt twice may
@@ -189,6 +190,7 @@ def fire(
         rules: parameters of the rules.
         heard_us: when the cluster's feed was last heard, for the record of an attempt; None if it never was.
         queue: what the cluster's executor last reported; what waits there is not issued again. None without a report.
+            What was only observed has no wake-up of its own: call this for it after each report.
 
     Returns:
         The changes: an `Evict`; or a `Cancel` or a moved deadline, if the rules have changed; or only a wake-up, with
@@ -203,7 +205,7 @@ def fire(
     due = reconcile(step, pod)
     eviction = pod.eviction
     if due is not None and eviction is not None:
-        owed_us = eviction.wakeup_us
+        owed_us = None if is_only_observed(eviction, queue) else eviction.wakeup_us
         # A repeat waits for the deadline too: the worker's clock may be behind the record that moved the deadline.
         if owed_us is not None and due.verdict is _TOLERATION_EXPIRES:
             owed_us = max(owed_us, due.deadline_us)

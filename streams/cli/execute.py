@@ -80,7 +80,7 @@ def execute(  # noqa: PLR0917 - typer reads options from positional parameters
     and the taint must still be there and not be tolerated. Otherwise it answers `Obsolete` or `Gone`. UID and resource
     version are preconditions of each delete, so no other or changed pod is deleted.
 
-    Modes: `observe` does everything except the write. `delete` sets the condition `DisruptionTarget` and deletes, as
+    Modes: `observe` does everything except the eviction. `delete` sets the condition `DisruptionTarget` and deletes, as
     the built-in controller does. `evict` uses the Eviction API and waits for disruption budgets.
 
     The rights for each mode are in deploy/kubernetes/executor-*.yaml, and are checked at the start. If Kafka or an API

@@ -23,7 +23,12 @@ OF_MODE: Final[dict[ExecutorMode, tuple[Right, ...]]] = {
     ExecutorMode.DELETE: (LISTS, ("patch", "pods/status"), ("delete", "pods")),
     ExecutorMode.EVICT: (("create", "pods/eviction"),),
 }
-EVENT_RIGHTS: Final[tuple[Right, ...]] = (("create", "events"), ("patch", "events"))
+CREATES_EVENTS: Final[Right] = ("create", "events")
+EVENT_RIGHTS: Final[dict[ExecutorMode, tuple[Right, ...]]] = {
+    ExecutorMode.OBSERVE: (CREATES_EVENTS,),
+    ExecutorMode.DELETE: (CREATES_EVENTS, ("patch", "events")),
+    ExecutorMode.EVICT: (CREATES_EVENTS, ("patch", "events")),
+}
 
 
 class _Status(msgspec.Struct):
@@ -53,8 +58,8 @@ def check_rights(
     needed = [*READ_RIGHTS, *OF_MODE[mode]]
     if deletes_late:
         needed += OF_MODE[ExecutorMode.DELETE]
-    if writes_events and mode is not ExecutorMode.OBSERVE:
-        needed += EVENT_RIGHTS
+    if writes_events:
+        needed += EVENT_RIGHTS[mode]
     missing = [f"{verb} {resource}" for verb, resource in needed if not _is_allowed(connection, verb, resource)]
     if missing:
         file = f"executor-{ExecutorMode.DELETE if deletes_late else mode}.yaml"

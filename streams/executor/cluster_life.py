@@ -66,6 +66,9 @@ HEARTBEAT_SECONDS: Final = 0.5
 REFUSED_SECONDS: Final = 10.0
 """Between two tries of a cluster that needs a change first: a right has to be granted, or a file edited."""
 
+_TOLD: Final = frozenset({Outcome.SUCCEEDED, Outcome.OBSERVED})
+"""Outcomes of evictions that get a Kubernetes Event."""
+
 _STOP_SECONDS: Final = 10.0
 """For evictions that are being carried out at a stop; Kubernetes gives a container 30 s."""
 
@@ -182,8 +185,8 @@ class ClusterLife(threading.Thread):
             respond=lambda eviction, answer: outcomes.append((eviction, answer)),
         )
         events: PodEvents | None = None
-        if self._options.events != "none" and self.order.mode is not ExecutorMode.OBSERVE:
-            events = PodEvents(self.order.name, connection)
+        if self._options.events != "none":
+            events = PodEvents(self.order.name, connection, observes=self.order.mode is ExecutorMode.OBSERVE)
         commits = GroupCommits(consumer, GroupRequests(consumer))
         answers = CommandAnswers(
             cluster=executor,
@@ -218,7 +221,7 @@ class ClusterLife(threading.Thread):
 
     def _notify(self, command: EvictionCommand, answer: CommandAnswer | None) -> None:
         """Write a Kubernetes Event, if the options ask for one."""
-        is_eviction = answer is not None and answer.outcome is Outcome.SUCCEEDED
+        is_eviction = answer is not None and answer.outcome in _TOLD
         is_ahead = answer is None and command.action is not Action.EVICT and self._options.events == "all"
         if self.events is not None and (is_eviction or is_ahead):
             self.events.add(command)

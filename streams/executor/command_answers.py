@@ -59,6 +59,7 @@ class CommandAnswers:
         self.partition: CommandsPartition | None = None
         self._name = uuid.uuid4().hex
         self._report_at = 0.0
+        self._reported: int | None = None  # the newest reading of which a report was sent
         self._cluster = cluster
         self._command_log = command_log
         self._results = results
@@ -133,13 +134,20 @@ class CommandAnswers:
             self._report(self.partition, now)
 
     def _report(self, partition: CommandsPartition, now: float) -> None:
-        """Report the queue, if something has waited for long and Kafka has the report before."""
+        """Report the queue, if something has waited for long and Kafka has the report before.
+
+        The first report of a reading comes in any case, once the partition has caught up, and another one after a
+        result that Kafka has not taken: what was only observed is issued again after it.
+        """
         known = (*self._cluster.unanswered(), *partition.pending.values())
         waiting = [eviction for eviction in known if eviction.reading == partition.reading]
-        if self._results.is_reporting or all(now - one.queued_at <= UNREPORTED_SECONDS for one in waiting):
+        is_due = self._results.has_lost or any(now - one.queued_at > UNREPORTED_SECONDS for one in waiting)
+        is_due |= self._reported != partition.reading and partition.is_caught_up(now)
+        if self._results.is_reporting or not is_due:
             return
         self._take_outcomes()  # what has left the queue is answered before the report
         self._report_at = now + REPORT_SECONDS
+        self._reported = partition.reading
         report = ExecutorReport(
             api_version=API_VERSION,
             kind=REPORT_KIND,

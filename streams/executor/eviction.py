@@ -46,7 +46,7 @@ class ExecutorMode(enum.StrEnum):
     """What an executor does with an `Evict` that has passed the last look."""
 
     OBSERVE = "observe"
-    """It writes nothing, and answers `Observed`."""
+    """It writes nothing but Events, and answers `Observed`."""
     DELETE = "delete"
     """It sets `DisruptionTarget` and deletes, as the upstream controller does."""
     EVICT = "evict"

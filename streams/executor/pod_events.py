@@ -15,7 +15,7 @@ import time
 import uuid
 from collections import OrderedDict
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 from urllib.parse import quote
 
 import msgspec
@@ -55,14 +55,26 @@ COMPONENT: Final = "evictstream"
 _NODE_EVENTS: Final = "default"
 """The namespace of Events about nodes, as upstream's."""
 
-_REASONS: Final = {
-    Action.EVICT: "TaintManagerEviction",  # as upstream
-    Action.SCHEDULE: "TaintEvictionScheduled",
-    Action.CANCEL: "TaintEvictionCancelled",
+_OBSERVED: Final = "TaintEvictionObserved"
+
+
+class _Words(NamedTuple):
+    """The reason of an Event, and what its message begins with."""
+
+    reason: str
+    verb: str
+
+
+_ACTING: Final = {
+    Action.EVICT: _Words("TaintManagerEviction", "Evicts"),  # as upstream
+    Action.SCHEDULE: _Words("TaintEvictionScheduled", "Will evict"),
+    Action.CANCEL: _Words("TaintEvictionCancelled", "Does not evict"),
 }
-
-
-_VERBS: Final = {Action.EVICT: "Evicts", Action.SCHEDULE: "Will evict", Action.CANCEL: "Does not evict"}
+_OBSERVING: Final = {
+    Action.EVICT: _Words(_OBSERVED, "Would evict"),
+    Action.SCHEDULE: _Words(_OBSERVED, "Would evict"),
+    Action.CANCEL: _Words(_OBSERVED, "Would not evict"),
+}
 
 
 @dataclasses.dataclass(slots=True, eq=False)
@@ -86,11 +98,10 @@ class _NodeSum:
         if len(self.named) < MOST_NAMED_PODS:
             self.named.append(f"{command.namespace}/{command.pod}")
 
-    @property
-    def message(self) -> str:
+    def message(self, verb: str) -> str:
+        """Say what `verb` says of all of them."""
         more = f" and {self.count - len(self.named)} more" if self.count > len(self.named) else ""
         taint = f"the taint {taint_text(self.first.reason.taint)}"
-        verb = _VERBS[self.first.action]
         return f"{verb} {self.count} pods, the first for {taint}: {', '.join(self.named)}{more}"
 
 
@@ -103,13 +114,16 @@ class PodEvents(threading.Thread):
         dropped: how many were not written, because too many waited or the API server refused them.
     """
 
-    def __init__(self, cluster: str, connection: Connection) -> None:
+    def __init__(self, cluster: str, connection: Connection, *, observes: bool = False) -> None:
+        """`observes` says only what would be done, and needs no right but to create Events."""
         super().__init__(name=f"{cluster} events", daemon=True)
         self.written = 0
         self.counted = 0
         self.dropped = 0
         self._cluster = cluster
         self._connection = connection
+        self._observes = observes
+        self._words = _OBSERVING if observes else _ACTING
         self._queue: queue.Queue[EvictionCommand | None] = queue.Queue(MOST_QUEUED)
         self._limit = RateLimit(rate=EVENTS_A_SECOND, burst=FIRST_EVENTS, now=time.monotonic())
         self._sums: dict[tuple[str, Action], _NodeSum] = {}  # by node; the first is due first
@@ -181,14 +195,17 @@ class PodEvents(threading.Thread):
     def _write_sum(self, found: _NodeSum) -> bool:
         command = found.first
         about = {"apiVersion": "v1", "kind": "Node", "name": command.node, "uid": command.node_uid or command.node}
-        event = _event(about, command.action, name=command.node, namespace=_NODE_EVENTS, message=found.message)
+        words = self._words[command.action]
+        message = found.message(words.verb)
+        event = _event(about, words.reason, name=command.node, namespace=_NODE_EVENTS, message=message)
         event["count"] = found.count
         return self._connection.send("POST", f"/api/v1/namespaces/{_NODE_EVENTS}/events", body=event).is_done
 
     def _write(self, command: EvictionCommand) -> bool:
-        message = _message(command)
+        words = self._words[command.action]
+        message = _message(command, words.verb)
         path = f"/api/v1/namespaces/{quote(command.namespace, safe='')}/events"
-        key = (command.pod_uid, _REASONS[command.action])
+        key = (command.pod_uid, words.reason)
         earlier = self._written.pop(key, None)
         if earlier is not None:
             name, count = earlier[0], earlier[1] + 1
@@ -206,9 +223,9 @@ class PodEvents(threading.Thread):
             "name": command.pod,
             "uid": command.pod_uid,
         }
-        event = _event(about, command.action, name=command.pod, namespace=command.namespace, message=message)
+        event = _event(about, words.reason, name=command.pod, namespace=command.namespace, message=message)
         answer = self._connection.send("POST", path, body=event)
-        if answer.is_done:
+        if answer.is_done and not self._observes:
             self._keep(key, event["metadata"]["name"], 1)
         return answer.is_done
 
@@ -218,7 +235,7 @@ class PodEvents(threading.Thread):
             self._written.popitem(last=False)
 
 
-def _event(about: dict[str, str], action: Action, *, name: str, namespace: str, message: str) -> dict[str, Any]:
+def _event(about: dict[str, str], reason: str, *, name: str, namespace: str, message: str) -> dict[str, Any]:
     now = _now()
     return {
         "apiVersion": "v1",
@@ -226,7 +243,7 @@ def _event(about: dict[str, str], action: Action, *, name: str, namespace: str, 
         "metadata": {"name": f"{name}.{uuid.uuid4().hex[:16]}", "namespace": namespace},
         "involvedObject": about,
         "type": "Normal",
-        "reason": _REASONS[action],
+        "reason": reason,
         "message": message,
         "source": {"component": COMPONENT},
         "reportingComponent": COMPONENT,
@@ -240,7 +257,7 @@ def _now() -> str:
     return dt.datetime.now(dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def _message(command: EvictionCommand) -> str:
+def _message(command: EvictionCommand, verb: str) -> str:
     taint = f"taint {taint_text(command.reason.taint)} of node {command.node}"
     toleration = command.reason.toleration
     why = f"{taint} is not tolerated"
@@ -249,8 +266,8 @@ def _message(command: EvictionCommand) -> str:
         why = f"{taint}, tolerated by {text} since {command.window_start}, deadline {command.deadline}"
     match command.action:
         case Action.EVICT:
-            return f"{_VERBS[command.action]} the pod: {why}"
+            return f"{verb} the pod: {why}"
         case Action.SCHEDULE:
-            return f"{_VERBS[command.action]} the pod at {command.deadline}: {why}"
+            return f"{verb} the pod at {command.deadline}: {why}"
         case Action.CANCEL:
-            return f"{_VERBS[command.action]} the pod ({command.reason.verdict}): {taint}"
+            return f"{verb} the pod ({command.reason.verdict}): {taint}"

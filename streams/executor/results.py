@@ -32,10 +32,12 @@ class ResultWriter:
 
     Attributes:
         is_reporting: whether a report is on its way to Kafka.
+        has_lost: whether Kafka has not taken a result or a report since the last report was added.
     """
 
     def __init__(self, producer: Any, topic: str) -> None:
         self.is_reporting = False
+        self.has_lost = False
         self._producer = producer
         self._topic = topic
         self._unsent: deque[tuple[bytes, bytes, CommandPosition | None]] = deque()
@@ -47,7 +49,7 @@ class ResultWriter:
 
     def add_report(self, report: ExecutorReport) -> None:
         """Have the next `send` send what waits, after all results before it."""
-        self.is_reporting = True
+        self.is_reporting, self.has_lost = True, False
         self._unsent.append((report.cluster.encode(), encode(report), None))
 
     def send(self) -> None:
@@ -82,6 +84,7 @@ class ResultWriter:
     def _failed(self, position: CommandPosition | None, error: BaseException) -> None:
         """Count it as confirmed, in the producer's thread: without a result the service sends the command again."""
         log.error("result was not written", error=str(error))
+        self.has_lost = True
         self._ended.append(position)
 
 

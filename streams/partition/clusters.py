@@ -119,6 +119,10 @@ class Clusters:
             if cluster.state.queue is not None and cluster.state.queue.reported_at_us > reported_since_us
         }
 
+    def unreported(self) -> set[str]:
+        """Return the clusters of which no executor has reported."""
+        return {cluster.name for cluster in self.by_key.values() if cluster.state.queue is None}
+
     def forget(self, cluster: str, appended_at_us: int, outbox: Outbox) -> None:
         """Make all earlier records of a cluster void, heartbeats included."""
         self._write(cluster, ClusterState(forgotten_at_us=appended_at_us), outbox)

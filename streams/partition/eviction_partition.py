@@ -263,6 +263,7 @@ class EvictionPartition:
                     outcome = "foreign"
             case QueueReport():
                 outcome = self._clusters.report(signal, appended_at_us, outbox)
+                self._wake_observed(signal.cluster, appended_at_us)
             case Forget():
                 yield from self._forget(signal, record, outbox)
             case AcceptGap(cluster=cluster):
@@ -270,6 +271,11 @@ class EvictionPartition:
             case _:
                 pass  # bookmarks and unbound pods change no state
         self._effects.counts[outcome] += 1
+
+    def _wake_observed(self, cluster: str, at_us: int) -> None:
+        """Decide again about what was only observed: an executor that acts has reported (semantics.md 12.8)."""
+        for key, uid in self._effects.issued.observed_of(cluster):
+            self._timers.push((at_us, key, uid))
 
     def _remove_unlisted(self, listed: Listed, offset: int, outbox: Outbox, *, on_nodes: bool) -> Iterator[Part]:
         """Remove, node by node, the objects that a complete listing does not hold."""
@@ -336,14 +342,18 @@ class EvictionPartition:
     def unanswered(self, now_us: int) -> dict[str, Waiting]:
         """Return how many evictions of each cluster were issued and not answered since, and since when the oldest.
 
-        What waits in the queue of an executor that reports is not among them.
+        What waits in the queue of an executor that reports is not among them, nor what was observed in a cluster in
+        which none has ever reported.
         """
         queues = self._clusters.queues(now_us - self._config.rules.report_silence_us)
-        return self._effects.issued.unanswered(queues)
+        return self._effects.issued.unanswered(queues, self._clusters.unreported())
 
     def issued_since_us(self) -> dict[str, int]:
-        """Return since when the oldest eviction is due that was issued and has not ended, by cluster."""
-        return self._effects.issued.oldest_owed_us()
+        """Return since when the oldest eviction is due that was issued and has not ended, by cluster.
+
+        What was observed in a cluster in which no executor has ever reported does not count.
+        """
+        return self._effects.issued.oldest_owed_us(self._clusters.unreported())
 
     def silent_since_us(self, now_us: int) -> dict[str, int]:
         """Return since when each feed is silent that is silent for too long."""

@@ -6,12 +6,13 @@ import dataclasses
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
-from evictstream.models.eviction import EvictionState, NodeAggregate
+from evictstream.models.eviction import EvictionState, NodeAggregate, Outcome
 from evictstream.models.instants import LAST_INSTANT_US
 from evictstream.streams.engine.core.timers import Wakeup
 
 _DONE = EvictionState.DONE
 _SCHEDULED = EvictionState.SCHEDULED
+_OBSERVED = Outcome.OBSERVED
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -55,6 +56,8 @@ def overdue(
             continue
         eviction = pod.eviction
         owed_us = eviction.owed_us if eviction.state is _SCHEDULED else eviction.next_attempt_us
+        if eviction.state is not _SCHEDULED and eviction.outcome is _OBSERVED:
+            owed_us = None  # it waits for an executor that acts
         if owed_us is not None and owed_us <= now_us:
             seen.add((key, uid))
             yield Overdue(aggregate.cluster, owed_us, waits_for_feed)

@@ -64,8 +64,10 @@ class ClusterActor:
         draw = chance.random()
         if draw < 0.15:
             return self._answer(command, chance, "Failed", at_us + took_us)
+        if draw < 0.18:
+            return self._answer(command, chance, chance.choice(["Refused", "Obsolete"]), at_us + took_us)
         if draw < 0.20:
-            return self._answer(command, chance, chance.choice(["Refused", "Obsolete", "Observed"]), at_us + took_us)
+            return self._observe(command, chance, at_us + took_us)
         if draw < 0.27:
             return self._queue(command, chance, at_us + took_us)  # the executor has lost it
         uid = str(command["podUid"])
@@ -88,6 +90,13 @@ class ClusterActor:
             second = result(command, "Succeeded", observed_at_us, reason="played")
             return [answer, Change(at_us + 100 * MILLISECOND_US, "results", key, second)]
         return [answer]
+
+    def _observe(self, command: Mapping[str, object], chance: random.Random, at_us: int) -> list[Change]:
+        """Only observe it; later one that acts begins, reports, and has not read it."""
+        cluster = str(command["cluster"])
+        began_at_us = at_us + chance.randrange(3 * SECOND_US)
+        begun = Change(began_at_us, "results", cluster.encode(), report(cluster, instant(0)))
+        return [*self._answer(command, chance, "Observed", at_us), begun]
 
     def _queue(self, command: Mapping[str, object], chance: random.Random, at_us: int) -> list[Change]:
         """Report of some of the attempts that get no answer that they wait."""

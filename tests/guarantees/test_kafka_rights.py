@@ -24,6 +24,7 @@ from kafka.errors import (
 )
 
 from evictstream.kit.conformance.fake_api import FakeApi
+from evictstream.models.messages.result import RESULT_KIND
 from evictstream.streams.broker.admin import declare_topics
 from evictstream.streams.broker.admin_client import admin_client
 from evictstream.streams.broker.clients import client_arguments
@@ -80,7 +81,7 @@ def ran(broker: RightsBroker, tmp_path_factory: pytest.TempPathFactory) -> Itera
         start("observer-prod", "execute", *of_cluster)
         api.put("Node", "n-1", uid="uid-n-1", spec={"taints": [{"key": "maintenance", "effect": "NoExecute"}]})
         api.put("Pod", "p-1", uid="uid-p-1", spec={"nodeName": "n-1"}, status={"phase": "Running"})
-        results = TopicReader(broker.settings("red"), "red.results")
+        results = TopicReader(broker.settings("red"), "red.results", RESULT_KIND)
         stack.callback(results.close)
         seen = results.wait_for(
             lambda seen: {"Succeeded", "Observed"} <= {str(each.value.get("outcome")) for each in seen},

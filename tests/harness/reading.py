@@ -32,10 +32,11 @@ class Seen(NamedTuple):
 
 
 class TopicReader:
-    """Follows all partitions of a topic from the beginning."""
+    """Follows all partitions of a topic from the beginning; all records, or those of one kind."""
 
-    def __init__(self, settings: Settings, topic: str) -> None:
+    def __init__(self, settings: Settings, topic: str, kind: str | None = None) -> None:
         self.seen: list[Seen] = []
+        self._kind = kind
         self._servers = settings.bootstrap_servers
         self._consumer = KafkaConsumer(
             bootstrap_servers=self._servers,
@@ -51,6 +52,8 @@ class TopicReader:
         for records in self._consumer.poll(timeout_ms=POLL_MS, max_records=10_000).values():
             for record in records:
                 value = _json(record.value)
+                if self._kind is not None and value.get("kind") != self._kind:
+                    continue
                 headers = dict(record.headers)
                 place = (record.partition, record.offset)
                 self.seen.append(Seen(value, record.key, record.value, headers, record.timestamp / 1000, place))

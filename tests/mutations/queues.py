@@ -46,6 +46,38 @@ OF_QUEUES = (
         (QUEUE,),
     ),
     Mutation(
+        "repeat what was only observed",
+        (Change(product.EXECUTOR_QUEUE, "is_only_observed", "eviction.outcome is not _OBSERVED", "True"),),
+        (QUEUE, REPORTS),
+    ),
+    Mutation(
+        "never repeat what was observed",
+        (Change(product.EXECUTOR_QUEUE, "is_only_observed", "queue is None or ...", "True"),),
+        (QUEUE, REPORTS),
+    ),
+    Mutation(
+        "let what was observed sleep when an executor reports",
+        (
+            Change(
+                product.EVICTION_PARTITION,
+                "EvictionPartition._signal",
+                "self._wake_observed(signal.cluster, appended_at_us)",
+                "None",
+            ),
+        ),
+        (f"{REPORTS}::test_what_was_only_observed_waits_for_a_report",),
+    ),
+    Mutation(
+        "begin to act without a report",
+        (Change(product.COMMAND_ANSWERS, "CommandAnswers._report", "self._reported != partition.reading", "False"),),
+        (f"{ANSWERS}::test_each_reading_reports_once_it_has_caught_up",),
+    ),
+    Mutation(
+        "report before the partition has been read",
+        (Change(product.COMMAND_ANSWERS, "CommandAnswers._report", "partition.is_caught_up(now)", "True"),),
+        (f"{ANSWERS}::test_each_reading_reports_once_it_has_caught_up",),
+    ),
+    Mutation(
         "let a report make a row for a cluster that is not known",
         (Change(product.PARTITION_CLUSTERS, "Clusters.report", "not cluster.nodes", "False"),),
         (f"{REPORTS}::test_reports_of_clusters_without_nodes_make_no_row",),

@@ -65,7 +65,7 @@ EVICTIONS: Final = (
         expression=worst("namespace, cluster", series(WorkerMetric.UNANSWERED_OLDEST)) + " > 120",
         hold="0m",
         summary=("{{ $labels.cluster }}: no executor has answered an Evict of {{ $value | humanizeDuration }} ago"),
-        description="Evictions are issued and nobody carries them out. The answer Observed does not count.",
+        description="Issued evictions are not carried out. Observed counts only where no executor has ever acted.",
     ),
     Alert(
         name="EvictstreamEvictionsFail",

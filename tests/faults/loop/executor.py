@@ -16,6 +16,7 @@ from evictstream.models.messages.vocabulary import API_VERSION, Action, Outcome
 from evictstream.streams.executor.answered_offsets import AnsweredOffsets
 from evictstream.streams.executor.results import as_observed, result_text
 from tests.faults.loop.cluster import ModelCluster
+from tests.faults.loop.feed import CLUSTER
 from tests.faults.loop.service import Topics
 
 OLDEST_SECONDS = 3_600.0
@@ -44,6 +45,8 @@ class ModelExecutor:
         self._report_at = 0.0
         while self.read(1_000):
             pass  # nothing is done before all that is there has been read
+        if not self.observes:
+            self._say_what_waits()
 
     def read(self, most: int) -> int:
         """Read some commands; returns how many there were."""
@@ -118,16 +121,17 @@ class ModelExecutor:
 
     def report(self) -> None:
         """Report what still waits; an observer says nothing but what it has observed."""
-        now, waiting = self._cluster.now_us / 1e6, list(self._queue)
-        if self.observes or now < self._report_at or not waiting:
-            return
-        self._report_at = now + REPORT_SECONDS
+        if not self.observes and self._cluster.now_us / 1e6 >= self._report_at and len(self._queue):
+            self._say_what_waits()
+
+    def _say_what_waits(self) -> None:
+        self._report_at = self._cluster.now_us / 1e6 + REPORT_SECONDS
         report = ExecutorReport(
             api_version=API_VERSION,
             kind=REPORT_KIND,
-            cluster=waiting[0].command.cluster,
+            cluster=CLUSTER,
             executor="model",
-            waiting=len(waiting),
+            waiting=len(self._queue),
             read_to=moment_at(self._read_to_us),
         )
         self._topics.send("results", report.cluster.encode(), encode(report))

@@ -65,6 +65,9 @@ class ToldExecutor:
         )
         self.results.append(dataclasses.replace(report, **more))
 
+    def forget_reports(self) -> None:
+        self.results = [one for one in self.results if one.read_to_us is None]
+
     def write(self, command: PlayedCommand, what: str = DELETE, **more: Any) -> None:
         self.now += 0.1
         write = ApiWrite(

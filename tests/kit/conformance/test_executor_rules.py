@@ -134,6 +134,7 @@ SPOILT: list[tuple[str, Spoil]] = [
     ("nothing-lost", lambda told: told.forget_answers(told.of("kill", 2))),
     ("not-twice", deletes_after_the_kill),
     ("stays", end(ended_by_itself="exit code 1")),
+    ("begins", lambda told: told.forget_reports()),
     ("few-tries", tries_often),
     ("taint-gone", lambda told: told.do(told.of("untainted"))),
     ("disruption-target", no_patches),

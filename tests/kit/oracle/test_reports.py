@@ -49,3 +49,23 @@ def test_a_report_of_something_else_changes_nothing(story: object) -> None:
 def test_what_has_failed_waits_in_no_queue() -> None:
     assert repeated(waiting().result(16, "Failed").report(16.2), 16.51).violations() == []
     assert repeated(waiting().report(15.5).result(16, "Failed"), 16.51).violations() == []
+
+
+def test_what_was_only_observed_is_repeated_after_a_report_alone() -> None:
+    observed = waiting().result(15.5, "Observed")
+    assert observed.violations() == []
+    assert {found.rule for found in repeated(observed, 40).violations()} == {"repeated though observed"}
+    assert repeated(waiting().result(15.5, "Observed").report(30, 15), 30.1).violations() == []
+    assert {found.rule for found in waiting().result(15.5, "Observed").report(30, 15).violations()} == {"not repeated"}
+
+
+def test_a_report_from_before_the_attempt_repeats_nothing() -> None:
+    story = tainted().say("Schedule", 10.1).report(12, 12).say("Evict", 15.01).result(15.5, "Observed")
+    assert story.violations() == []
+    assert {found.rule for found in repeated(story, 40).violations()} == {"repeated though observed"}
+
+
+@pytest.mark.parametrize("outcome", ["Failed", "Succeeded"])
+def test_another_answer_counts_beside_an_observation(outcome: str) -> None:
+    story = waiting().result(15.5, "Observed").result(16, outcome)
+    assert {found.rule for found in story.violations()} == {"not repeated"}

@@ -45,6 +45,7 @@ class SimpleEviction:
     reported: str = ""
     issued: float = 0  # the newest attempt
     kept: float = 0  # a report has said that it waits until then, at most
+    observed: bool = False  # the newest attempt, by an executor that does not act
 
 
 @dataclass
@@ -335,6 +336,8 @@ class SimpleModel:
         reached = due == NOW or (not isinstance(due, str) and due <= now)
         if eviction.state == "scheduled":
             return reached, reached
+        if eviction.observed and not eviction.reported and (self.queue is None or self.queue[0] <= eviction.issued):
+            return False, False
         earliest, latest = eviction.ask_again
         held = self._held(eviction)
         return reached and now >= max(earliest, held), reached and now >= max(latest, held, eviction.kept)
@@ -362,16 +365,18 @@ class SimpleModel:
         eviction.reported = ""
         eviction.issued = now
         eviction.kept = 0
+        eviction.observed = False
         longest = min(30 * 2 ** (eviction.attempt - 1), 300)
         eviction.ask_again = (now + 0.89 * longest, now + longest)
         return eviction.attempt
 
     def report(self, now: float, uid: str, attempt: int, outcome: str) -> None:
-        """Note a result of the current eviction of a pod; `Observed` is none."""
-        if outcome == "Observed":
-            return
+        """Note a result of the current eviction of a pod; `Observed` is no answer."""
         eviction = self.pods[uid].eviction if uid in self.pods else None
         if eviction is None or eviction.state != "issued" or attempt != eviction.attempt:
+            return
+        if outcome == "Observed":
+            eviction.observed = True
             return
         success = outcome in ("Succeeded", "Gone")
         if eviction.reported in ("Succeeded", "Gone") or (eviction.reported not in ("", "Accepted") and not success):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from evictstream.models.eviction import Outcome, fire
+from evictstream.models.eviction import EventType, Outcome, fire
 from evictstream.models.eviction.executor_queue import ExecutorQueue
 from tests.models.eviction.scene import A, Scene, tolerate, us
 from tests.models.eviction.test_executing import issued, next_attempt
@@ -58,10 +58,57 @@ def test_reports_without_end_hold_for_a_limited_time() -> None:
 
 
 @pytest.mark.parametrize("outcome", [Outcome.ACCEPTED, Outcome.OBSERVED])
-def test_what_was_only_accepted_or_observed_waits_in_the_queue(outcome: Outcome) -> None:
+def test_what_was_accepted_or_observed_waits_in_the_queue(outcome: Outcome) -> None:
     scene = issued()
     scene.result(61, outcome)
     assert attempt_at(scene, 130, report(125)) is None
+
+
+@pytest.mark.parametrize(
+    "queue",
+    [
+        pytest.param(None, id="nobody acts"),
+        pytest.param(report(59), id="nobody has acted since"),
+        pytest.param(report(60), id="nobody has acted later"),
+    ],
+)
+def test_what_was_only_observed_is_not_repeated(queue: ExecutorQueue | None) -> None:
+    scene = issued()
+    scene.result(61, Outcome.OBSERVED)
+    for at in (90, 200, 100_000):
+        changes = fire(scene.aggregate, "pod-1", us(at), scene.rules, queue=queue)
+        assert (changes.rows, changes.commands, changes.wakeups) == ((), (), ())
+
+
+def test_what_was_only_observed_is_issued_once_an_executor_reports() -> None:
+    scene = issued()
+    scene.result(61, Outcome.OBSERVED)
+    assert attempt_at(scene, 7_200, report(7_200, to=0)) == 2, "it has not read the first"
+    scene.result(7_201, Outcome.OBSERVED)
+    assert attempt_at(scene, 9_000, report(7_200, to=0)) is None, "it did not act on the second"
+
+
+def test_a_report_before_the_silence_is_over_repeats_nothing_early() -> None:
+    scene = issued()
+    scene.result(61, Outcome.OBSERVED)
+    changes = fire(scene.aggregate, "pod-1", us(62), scene.rules, queue=report(62, to=0))
+    assert (changes.commands, changes.wakeups) == ((), [(us(next_attempt(scene)), "pod-1")])
+
+
+@pytest.mark.parametrize("change", ["edited", "withdrawn", "gone"])
+def test_what_was_only_observed_still_follows_its_pod(change: str) -> None:
+    scene = issued()
+    scene.result(61, Outcome.OBSERVED)
+    match change:
+        case "edited":
+            scene.pod(70, tolerate("a", 100))
+            assert attempt_at(scene, 100, None) == 2
+        case "withdrawn":
+            scene.node(70)
+            assert scene.actions[-1] == "Cancel TaintRemoved"
+        case _:
+            scene.pod(70, tolerate("a", 60), event_type=EventType.DELETED)
+            assert scene.kinds[-1] == "Completed"
 
 
 @pytest.mark.parametrize("outcome", [Outcome.FAILED, Outcome.OBSOLETE, Outcome.REFUSED, Outcome.SUCCEEDED])

@@ -205,6 +205,7 @@ class AggregateMachine(RuleBasedStateMachine):
     def report_queue(self, last: int) -> None:
         """An executor says that it has read all that was issued so many seconds ago."""
         self.model.report_queue(self.now, self.now - last)
+        self.timers |= {(self._now_us, uid) for uid in self.aggregate.pods}
 
     @precondition(lambda self: self.history)
     @rule(data=st.data())

@@ -13,6 +13,7 @@ import pytest
 from evictstream.kit.conformance.fake_api import FakeApi
 from evictstream.models.instants import instant_text
 from evictstream.models.messages.command import EvictionCommand
+from evictstream.models.messages.result import RESULT_KIND
 from evictstream.models.messages.vocabulary import Action
 from evictstream.streams.broker.admin import declare_topics
 from evictstream.streams.kubernetes.access import ClusterAccess
@@ -66,7 +67,7 @@ def writer(declared: Settings) -> Iterator[CommandWriter]:
 
 @pytest.fixture
 def results(declared: Settings) -> Iterator[TopicReader]:
-    found = TopicReader(declared, declared.results_topic)
+    found = TopicReader(declared, declared.results_topic, RESULT_KIND)
     yield found
     found.close()
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import msgspec
 from kafka import TopicPartition
+from kafka.errors import KafkaTimeoutError
 
 from evictstream.models.execution.command_log import CommandAnswer, CommandLog
 from evictstream.models.execution.work_queue import QueuedEviction
@@ -75,6 +76,12 @@ class Answering:
         self.answers.send()
         return [decode_report(value) for value in self.producer.values if is_report(value)]
 
+    def begin(self) -> None:
+        """Let the first report of the reading be over."""
+        self.answers.sweep(self.now)
+        self.confirm()
+        self.producer.values.clear()
+
     def confirm(self) -> None:
         """Kafka has all that was sent."""
         self.answers.send()
@@ -135,6 +142,7 @@ def test_pending_evictions_wait_for_a_limited_time() -> None:
 
 def test_what_waits_is_reported_once_for_all_of_it() -> None:
     answering = Answering()
+    answering.begin()
     first, second = (command_now(pod, issued_at=issued_at) for pod, issued_at in (("a", EARLIER), ("b", LATER)))
     answering.take(second, first)
     answering.answers.sweep(answering.now + UNREPORTED_SECONDS)
@@ -146,6 +154,37 @@ def test_what_waits_is_reported_once_for_all_of_it() -> None:
     assert [(report.cluster, report.waiting) for report in reports] == [("c1", 2)] * 2
     assert reports[0].read_to == dt.datetime.fromisoformat(LATER)
     assert answering.results() == []
+
+
+def test_each_reading_reports_once_it_has_caught_up() -> None:
+    answering = Answering(end=1)
+    answering.answers.sweep(answering.now)
+    assert answering.reports() == [], "a command may be there that it has not read"
+    answering.take(command_now("a", issued_at=LATER))
+    for seconds in (2, 4, 6):
+        answering.answers.sweep(answering.now + seconds)
+        answering.confirm()
+    assert [(report.waiting, report.read_to) for report in answering.reports()] == [
+        (1, dt.datetime.fromisoformat(LATER))
+    ]
+    answering.answers.drop()
+    answering.answers.partition = answering.reading(2)
+    answering.answers.sweep(answering.now + REPORT_SECONDS + 3)
+    assert [report.waiting for report in answering.reports()] == [1, 0]
+
+
+def test_a_lost_result_is_followed_by_a_report() -> None:
+    """An observer may have answered; the service repeats what is unanswered after the report."""
+    answering = Answering()
+    answering.begin()
+    answering.take(samples.command())  # so old that it is obsolete
+    answering.answers.send()
+    answering.producer.sent[-1].fail(KafkaTimeoutError())
+    answering.answers.sweep(answering.now + REPORT_SECONDS + 1)
+    assert [report.waiting for report in answering.reports()] == [0]
+    answering.confirm()
+    answering.answers.sweep(answering.now + 2 * REPORT_SECONDS + 2)
+    assert len(answering.reports()) == 1
 
 
 def test_no_observer_reports_what_waits() -> None:

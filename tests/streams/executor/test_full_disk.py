@@ -14,6 +14,7 @@ import pytest
 
 from evictstream.kit.conformance.fake_api import FakeApi
 from evictstream.models.instants import instant_text
+from evictstream.models.messages.result import RESULT_KIND
 from evictstream.streams.broker.admin import declare_topics
 from tests.conftest import MakeSettings
 from tests.harness.executing import CommandWriter
@@ -69,7 +70,10 @@ def test_both_ends_do_their_work_on_a_full_disk(make_settings: MakeSettings, api
     none = str(tmp_path / "none")
     env = environment(settings) | {"TMPDIR": none, "HOME": none, "PATH": os.environ["PATH"]}
     of_cluster = ("--kubeconfig", str(kubeconfig), "--cluster", "c1")
-    pods, results = TopicReader(settings, settings.pods_topic), TopicReader(settings, settings.results_topic)
+    pods, results = (
+        TopicReader(settings, settings.pods_topic),
+        TopicReader(settings, settings.results_topic, RESULT_KIND),
+    )
     writer = CommandWriter(settings)
     with (
         FullDiskProcess(env, "feed", *of_cluster) as feed,

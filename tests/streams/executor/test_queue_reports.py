@@ -122,7 +122,7 @@ def test_what_a_killed_executor_had_is_tried_again_and_done(
         ) as executor:
             executor.wait_for(lambda: ready(port).get("role") == {"c1": "active"}, "an active executor")
             fill(api, feed, FEW_PODS)
-            results.wait_for(lambda seen: len(reports_in(seen)) > 0, "a report")
+            results.wait_for(lambda seen: any(one.value["waiting"] for one in reports_in(seen)), "a report")
             executor.kill()
         reported_at = reports_in(results.to_end())[-1].appended_at
         repeated = commands.wait_for(

@@ -40,6 +40,10 @@ class Queued(Story):
         }
         self.raw(at, "results", json.dumps(value).encode(), key)
 
+    def observe(self, at: float) -> None:
+        for place in (-1, -2):
+            self.result(at, "Observed", place=place)
+
     def attempts(self) -> list[int]:
         return [json.loads(sent.value)["attempt"] for sent in self.outbox.messages["commands"]]
 
@@ -97,6 +101,30 @@ def test_what_waits_in_a_queue_is_not_unanswered() -> None:
     story.report(21, to=5)
     assert story.logic.unanswered(story.now_us) == {}
     assert story.logic.unanswered(story.now_us + 30 * SECOND_US)["lab"].count == 3, "the report is old"
+
+
+def test_what_was_only_observed_waits_for_a_report() -> None:
+    story = Queued()
+    story.observe(2)
+    rows = dict(story.outbox.rows)
+    for at in (31, 1_000, 90_000):
+        story.fire(at)
+    assert (story.attempts(), story.outbox.rows) == ([1, 1], rows)
+    assert story.logic.unanswered(story.now_us) == {}, "an observer has answered, and nobody acts"
+    assert story.logic.issued_since_us() == {}
+    assert not list(story.logic.overdue(story.now_us, 10))
+    story.take_over()
+    story.fire(90_001)
+    assert story.attempts() == [1, 1]
+    assert not list(story.logic.overdue(story.now_us, 10))
+    story.report(90_002, to=0)
+    story.fire(90_002)
+    assert story.attempts() == [1, 1, 2, 2]
+    story.observe(90_003)
+    story.fire(95_000)
+    assert story.attempts() == [1, 1, 2, 2]
+    assert story.logic.unanswered(story.now_us)["lab"].count == 2, "someone has acted, and does not"
+    assert story.logic.issued_since_us() == {"lab": NOON_US + SECOND_US}
 
 
 def test_reports_of_clusters_without_nodes_make_no_row() -> None:

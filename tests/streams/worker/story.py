@@ -90,9 +90,9 @@ class Story:
         for topic in topics:
             self.raw(at, topic, value)
 
-    def result(self, at: float, outcome: str, *, attempt: int | None = None) -> None:
-        """Answer the newest command as an executor; `attempt` instead of its own."""
-        command = json.loads(self.outbox.messages["commands"][-1].value)
+    def result(self, at: float, outcome: str, *, attempt: int | None = None, place: int = -1) -> None:
+        """Answer a command as an executor, the newest by default; `attempt` instead of its own."""
+        command = json.loads(self.outbox.messages["commands"][place].value)
         same = ("apiVersion", "evictionId", "attempt", "cluster", "namespace", "pod", "podUid", "node")
         value = {name: command[name] for name in same} | {"kind": "EvictionResult", "outcome": outcome}
         if attempt is not None:
