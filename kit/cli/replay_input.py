@@ -31,8 +31,11 @@ def read_files(
     until: str | None,
     cluster: str | None,
     stop_signals: StopSignals,
+    with_outputs: bool = False,
 ) -> Iterator[list[Input]]:
     """Give files; without any, a recording of the topics, which is removed at the end.
+
+    `with_outputs` records commands and decisions too.
 
     The topics are recorded first, since a replay reads all partitions in the order of time, and a comparison reads them
     three times. A recording takes a tenth of the topics' bytes.
@@ -65,7 +68,7 @@ def read_files(
                 since=begin,
                 until=end,
                 clusters=() if cluster is None else (cluster,),
-                with_outputs=False,
+                with_outputs=with_outputs,
                 is_stopped=stop_signals.is_stopped,
                 progress=lambda role, count: line.show(count, role),
             )

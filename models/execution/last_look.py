@@ -14,14 +14,18 @@ import msgspec
 
 from evictstream.models.instants import SECOND_US, instant_us
 from evictstream.models.kubernetes.matching import bounded_seconds, first_match, looks_at_value, tolerations_in_use
-from evictstream.models.kubernetes.shapes import TERMINAL_PHASES, ConditionObject, LookedAtNode, LookedAtPod
+from evictstream.models.kubernetes.shapes import (
+    DISRUPTION_TARGET,
+    TERMINAL_PHASES,
+    ConditionObject,
+    LookedAtNode,
+    LookedAtPod,
+)
 from evictstream.models.kubernetes.taints import HEALTH_KEYS, NO_EXECUTE, BareTaint, Taint, other_health_key, taint_text
 from evictstream.models.kubernetes.tolerations import Toleration, is_same_toleration, read_tolerations
 from evictstream.models.messages.command import EvictionCommand
 from evictstream.models.messages.vocabulary import Outcome
 from evictstream.models.shallow_json import decode_any_depth
-
-DISRUPTION_TARGET: Final = "DisruptionTarget"
 
 
 class SeenPod(msgspec.Struct, frozen=True, gc=False, kw_only=True):

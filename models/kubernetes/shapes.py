@@ -4,11 +4,12 @@
 |---|---|
 | `NodeObject`, `PodObject` | the service; with narrower types its fast path (`messages.plain_pods`) |
 | `NodeFactsObject`, `PodFactsObject` | what-if and reports; recordings are trimmed to them |
+| `DisruptedPod` | the comparison with what Kubernetes did |
 | `LookedAtNode`, `LookedAtPod` | the executor's last look |
 | `AuditedObject` | the import of audit logs |
 | `ForwardedNode`, `ForwardedPod` | the feed, which trims objects to them |
 
-The first view has what decides; the next three add what their reader uses beside it, or require what it cannot do
+The first view has what decides; the next four add what their reader uses beside it, or require what it cannot do
 without. Otherwise a field may be absent, and null stands for absent, as in Kubernetes. Unknown fields are skipped.
 
 What a feed has to write is stricter, and published as JSON Schema: `messages.watch_event`.
@@ -22,6 +23,8 @@ Kind: TypeAlias = Literal["Node", "Pod"]
 
 OBJECT_API_VERSION: Final = "v1"
 MIRROR_ANNOTATION: Final = "kubernetes.io/config.mirror"
+DISRUPTION_TARGET: Final = "DisruptionTarget"
+"""The condition whose reason says who deletes a pod."""
 TERMINAL_PHASES: Final = frozenset({"Succeeded", "Failed"})
 
 _TEMPLATE_HASH: Final = "pod-template-hash"
@@ -190,6 +193,27 @@ class PodFactsObject(PodObject, gc=False):
     spec: PodFactsSpec | None = None
 
 
+# --------------------------------------------------------------------------------------------- what Kubernetes did
+
+
+class DisruptionObject(ConditionObject, gc=False):
+    """A condition with its reason."""
+
+    reason: str | None = None
+
+
+class DisruptedPodStatus(PodStatusObject, gc=False):
+    """`status` of a pod, with its conditions."""
+
+    conditions: list[DisruptionObject] | None = None
+
+
+class DisruptedPod(PodObject, gc=False):
+    """A pod, with who deletes it."""
+
+    status: DisruptedPodStatus | None = None
+
+
 # ------------------------------------------------------------------------------------- what the API server holds
 
 
@@ -336,8 +360,15 @@ class ForwardedPodSpec(msgspec.Struct, rename="camel", omit_defaults=True):
     affinity: _ForwardedAffinity | None = None
 
 
-class _ForwardedPodStatus(msgspec.Struct, omit_defaults=True):
+class _ForwardedDisruption(_ForwardedCondition, omit_defaults=True):
+    reason: _Any = _NONE
+
+
+class ForwardedPodStatus(msgspec.Struct, omit_defaults=True):
+    """`status` of a pod."""
+
     phase: _Any = _NONE
+    conditions: list[_ForwardedDisruption] | None = None
 
 
 class ForwardedPod(msgspec.Struct, rename="camel", omit_defaults=True):
@@ -347,4 +378,4 @@ class ForwardedPod(msgspec.Struct, rename="camel", omit_defaults=True):
     kind: str = ""
     api_version: str = ""
     spec: ForwardedPodSpec | None = None
-    status: _ForwardedPodStatus | None = None
+    status: ForwardedPodStatus | None = None

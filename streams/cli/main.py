@@ -66,13 +66,28 @@ COMMANDS = {
     "explain": "Show why a pod was or was not evicted.",
     "record": "Record the topics into a folder, for a later replay.",
     "replay": "Replay a recording without Kafka, and compare runs.",
+    "shadow": "Show what an observing service would have done beside what Kubernetes did.",
     "what-if": "Show which pods would leave if nodes were tainted, and where they could go.",
     "conformance": "Test any feed or executor against the contract and report rule by rule.",
     "rules": "Apply the rules of Kubernetes to nodes and pods in files.",
 }
 
 # What reads, replays, judges or explains: the commands in `kit/cli`.
-KIT = frozenset({"get", "describe", "demo", "import", "explain", "record", "replay", "what-if", "conformance", "rules"})
+KIT = frozenset(
+    {
+        "get",
+        "describe",
+        "demo",
+        "import",
+        "explain",
+        "record",
+        "replay",
+        "shadow",
+        "what-if",
+        "conformance",
+        "rules",
+    }
+)
 
 
 HELP_OPTIONS = ["-h", "--help"]

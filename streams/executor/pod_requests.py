@@ -12,7 +12,8 @@ from urllib.parse import quote
 import msgspec
 
 from evictstream.models.execution.api_answers import Meaning, read_api_answer
-from evictstream.models.execution.last_look import DISRUPTION_TARGET, SeenNode, SeenPod, read_seen_node, read_seen_pod
+from evictstream.models.execution.last_look import SeenNode, SeenPod, read_seen_node, read_seen_pod
+from evictstream.models.kubernetes.shapes import DISRUPTION_TARGET
 from evictstream.models.messages.command import EvictionCommand
 from evictstream.models.messages.envelope import DECODE_ERRORS
 from evictstream.streams.errors import ApiRefusedError

@@ -1,7 +1,8 @@
 """Objects of the API server as a feed forwards them: decoded once, trimmed to what is used, never changed.
 
 What is kept is what decides (docs/messages.md#watch-events), and what people ask for (docs/what-if.md): labels and
-cordon of a node; controller, priority, node selector and required node affinity of a pod. Texts and numbers are passed
+cordon of a node; controller, priority, node selector and required node affinity of a pod, and who deletes it
+(docs/migrate.md). Texts and numbers are passed
 on as they came. Items of a list carry neither kind nor API version, so both are set here.
 """
 
@@ -12,11 +13,13 @@ from typing import Annotated, Any, Final, NamedTuple
 import msgspec
 
 from evictstream.models.kubernetes.shapes import (
+    DISRUPTION_TARGET,
     OBJECT_API_VERSION,
     ForwardedNode,
     ForwardedNodeSpec,
     ForwardedPod,
     ForwardedPodSpec,
+    ForwardedPodStatus,
     Kind,
 )
 from evictstream.models.messages.object_limits import UNDECIDABLE_LIST
@@ -111,6 +114,8 @@ def read_object(kind: Kind, text: bytes | msgspec.Raw) -> WatchedObject:
         node = (content.spec.node_name if content.spec is not None else None) or ""
         if metadata.owner_references is not None:
             metadata.owner_references = [one for one in metadata.owner_references if one.controller == _TRUE]
+        if status is not None and status.conditions is not None:
+            status.conditions = [one for one in status.conditions if one.type == DISRUPTION_TARGET] or None
     text = _encoder.encode(content)
     if not text.isascii():
         text.decode()  # what is passed on as it came was not looked at
@@ -135,6 +140,8 @@ def only_what_decides(kind: Kind, text: bytes, *, is_undecidable: bool = False) 
             content.spec = ForwardedNodeSpec(taints=_UNDECIDABLE if is_undecidable else spec.taints)
     else:
         metadata.labels = metadata.owner_references = None
+        if content.status is not None:
+            content.status = ForwardedPodStatus(phase=content.status.phase)
         if spec is not None:
             tolerations = _UNDECIDABLE if is_undecidable else spec.tolerations
             content.spec = ForwardedPodSpec(node_name=spec.node_name, tolerations=tolerations)

@@ -62,6 +62,7 @@ _AUDIT_POLICY = {
 # Users of the kubeconfig, with their groups. `system:masters` may do everything; others get what a test binds to them.
 _ADMIN = ("system:masters",)
 _CONTROLLER_MANAGER = "system:kube-controller-manager"
+_CONTROLLERS = "--controllers="
 _QUOTA_BYTES = 8 * 1024**3  # etcd's own 2 GiB are filled by 150,000 pods that change a few times
 
 
@@ -96,10 +97,13 @@ class ControlPlane:
         self.apiserver = ServerProcess(
             binaries / "kube-apiserver", [*self._apiserver_flags(), *apiserver_flags], folder=folder
         )
-        controllers = "*" if taint_eviction else "*,-taint-eviction-controller"
         self.controller_manager = ServerProcess(
             binaries / "kube-controller-manager",
-            [*self._manager_flags(manager_port), f"--controllers={controllers}", *controller_manager_flags],
+            [
+                *self._manager_flags(manager_port),
+                _controllers(taint_eviction=taint_eviction),
+                *controller_manager_flags,
+            ],
             folder=folder,
         )
 
@@ -138,6 +142,14 @@ class ControlPlane:
         """Start the API server, and wait until it calls itself ready."""
         self.apiserver.start()
         self.apiserver.wait_until(self.is_ready, READY_SECONDS)
+
+    def restart_controller_manager(self, *, taint_eviction: bool) -> None:
+        """Restart the controller manager with upstream's own taint eviction controller on or off."""
+        manager = self.controller_manager
+        manager.stop()
+        others = [one for one in manager.arguments if not one.startswith(_CONTROLLERS)]
+        manager.arguments = [*others, _controllers(taint_eviction=taint_eviction)]
+        manager.start()
 
     def stop(self) -> None:
         """Stop all servers in order; `start` goes on with the same data."""
@@ -244,3 +256,7 @@ class ControlPlane:
             "--use-service-account-credentials=true",
             "--leader-elect=false",  # a restart would wait for the lease of the one before
         ]
+
+
+def _controllers(*, taint_eviction: bool) -> str:
+    return f"{_CONTROLLERS}*" + ("" if taint_eviction else ",-taint-eviction-controller")

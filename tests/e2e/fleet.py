@@ -1,4 +1,4 @@
-"""A real cluster whose own evictor is off, and which evicts through feed, worker and executor."""
+"""A real cluster, by default with its own evictor off, and feed, worker and executor beside it."""
 
 from __future__ import annotations
 
@@ -46,17 +46,25 @@ class Fleet(NamedTuple):
 
 
 @contextlib.contextmanager
-def evicting(settings: Settings, folder: Path, mode: str = "delete", users: Sequence[str] = ()) -> Iterator[Fleet]:
+def evicting(
+    settings: Settings,
+    folder: Path,
+    mode: str = "delete",
+    users: Sequence[str] = (),
+    *,
+    taint_eviction: bool = False,
+) -> Iterator[Fleet]:
     """Start everything, in one mode of the executor; gives the cluster with its nodes `NAMES` ready.
 
-    `users` are more users of the control plane, who may do nothing yet.
+    `users` are more users of the control plane, who may do nothing yet. `taint_eviction` is whether the cluster's own
+    evictor runs.
     """
     declare_topics(settings)
     with contextlib.ExitStack() as stack:
         plane = stack.enter_context(
             ControlPlane(
                 folder / "plane",
-                taint_eviction=False,
+                taint_eviction=taint_eviction,
                 users=["feed", "executor", *users],
                 apiserver_flags=SHORT_DEFAULT_TOLERATIONS,
                 controller_manager_flags=QUICK_NODE_MONITOR,

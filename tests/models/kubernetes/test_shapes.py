@@ -11,6 +11,7 @@ from msgspec import inspect
 from evictstream.models.kubernetes.shapes import (
     LIST_OF,
     SHOWS_WHOLE,
+    DisruptedPod,
     ForwardedNode,
     ForwardedPod,
     NodeFactsObject,
@@ -53,7 +54,9 @@ def is_in(path: str, view: set[str]) -> bool:
 
 
 @pytest.mark.parametrize(
-    ("shape", "view"), [(NodeFactsObject, ForwardedNode), (PodFactsObject, ForwardedPod)], ids=["node", "pod"]
+    ("shape", "view"),
+    [(NodeFactsObject, ForwardedNode), (PodFactsObject, ForwardedPod), (DisruptedPod, ForwardedPod)],
+    ids=["node", "pod", "disrupted"],
 )
 def test_feeds_forward_every_field_that_is_read(shape: Shape, view: Shape) -> None:
     assert [path for path in read_by(shape) if not is_in(path, set(paths(inspect.type_info(view))))] == []

@@ -10,6 +10,7 @@ import pytest
 from evictstream.models.kubernetes.shapes import Kind
 from evictstream.streams.feed.watched_objects import (
     BROKEN,
+    only_what_decides,
     read_bookmark_version,
     read_line,
     read_object,
@@ -102,6 +103,16 @@ def test_of_a_pod_what_decides_is_kept() -> None:
         "status": {"phase": "Running"},
     }
     assert b"hunter2" not in found.json
+
+
+def test_who_deletes_a_pod_is_kept_and_no_other_condition() -> None:
+    target = {"type": "DisruptionTarget", "status": "True", "reason": "DeletionByTaintManager"}
+    others = [{"type": "Ready", "status": "True"}, {"type": "PodScheduled", "status": "True"}]
+    found = POD | {"status": {"phase": "Running", "conditions": [*others, target | {"message": "by hunter2"}]}}
+    assert kept("Pod", found)["status"] == {"phase": "Running", "conditions": [target]}
+    assert kept("Pod", POD | {"status": {"phase": "Running", "conditions": others}})["status"] == {"phase": "Running"}
+    trimmed = read_object("Pod", json.dumps(found).encode()).json
+    assert json.loads(only_what_decides("Pod", trimmed))["status"] == {"phase": "Running"}
 
 
 def test_of_a_node_what_decides_is_kept() -> None:
