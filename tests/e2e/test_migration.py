@@ -7,6 +7,7 @@ import json
 import signal
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -46,7 +47,7 @@ def taint_under(fleet: Fleet, node: str, name: str, seconds: int) -> float:
     return time.time()
 
 
-def shadow(settings: Settings) -> dict[str, object]:
+def shadow(settings: Settings) -> dict[str, Any]:
     result = run(settings, "shadow", "--since", "7d", "-o", "json")
     assert result.returncode == 0, result.stderr
     found = json.loads(result.stdout)
@@ -111,7 +112,7 @@ def test_what_only_evictstream_would_evict_leaves_at_the_switch(tmp_path: Path, 
         fleet.taint("n-0", KEY)
         events = "/api/v1/namespaces/default/events"
         wait_until(lambda: any(one["reason"] == "TaintEvictionObserved" for one in fleet.client.items(events)))
-        (found,) = shadow(settings)["differences"]  # type: ignore[misc] # a list, by the page
+        (found,) = shadow(settings)["differences"]
         assert (found["pod"], found["kind"]) == ("default/owed", "OnlyEvictstream")
         assert fleet.alive() == {"owed"}
         grant(fleet.client, "executor-delete.yaml", "executor")

@@ -7,6 +7,7 @@ import json
 from collections import Counter
 from collections.abc import Callable
 
+import msgspec
 import pytest
 
 from evictstream.kit.recordings.record import RecordedRecord, Role
@@ -78,12 +79,8 @@ def with_disruptions(name: str) -> list[RecordedRecord]:
         if "deletionTimestamp" in meta and seen_us >= deleted.get(meta["uid"], NEVER_US):
             conditions = [{"type": "DisruptionTarget", "status": "True", "reason": BY_TAINT}]
             event["object"].setdefault("status", {})["conditions"] = conditions
-        found.append(RecordedRecord(**{**_fields(record), "value": json.dumps(event).encode()}))
+        found.append(msgspec.structs.replace(record, value=json.dumps(event).encode()))
     return found
-
-
-def _fields(record: RecordedRecord) -> dict[str, object]:
-    return {name: getattr(record, name) for name in record.__struct_fields__}
 
 
 def observed(counted: dict[tuple[DifferenceKind, int | None], int]) -> Counter[tuple[DifferenceKind, int | None]]:
@@ -112,9 +109,9 @@ class Cluster:
 
     def tell(self, topic: Role, at: float, kind: str, shown: Json | None) -> Cluster:
         at_us = BEGIN_US + round(at * SECOND_US)
-        event = {"cluster": CLUSTER, "type": kind, "observedAt": instant_text(at_us)}
+        event: Json = {"cluster": CLUSTER, "type": kind, "observedAt": instant_text(at_us)}
         if shown is not None:
-            event["object"] = shown  # type: ignore[assignment] # JSON
+            event["object"] = shown
         offset = sum(one.topic == topic for one in self.records)
         self.records.append(
             RecordedRecord(
@@ -139,7 +136,7 @@ class Cluster:
         self, at: float, seconds: int | None, by: str | None = None, kind: str = "MODIFIED", **status: object
     ) -> Cluster:
         """Show the pod; `by` lets it terminate for this reason, empty for none."""
-        meta = {"name": "p", "namespace": "ns", "uid": "pod", "resourceVersion": str(len(self.records) + 1)}
+        meta: Json = {"name": "p", "namespace": "ns", "uid": "pod", "resourceVersion": str(len(self.records) + 1)}
         if by is not None:
             meta["deletionTimestamp"] = "2023-11-14T22:14:00Z"
         conditions = [{"type": "DisruptionTarget", "status": "True", "reason": by}] if by else []
