@@ -10,6 +10,7 @@ LISTINGS = "tests/streams/partition/test_listings.py"
 CLUSTERS = "tests/streams/partition/test_clusters.py"
 MESSAGES = "tests/streams/partition/test_messages.py"
 SIGNS = "tests/streams/worker/test_cluster_signs.py"
+METRICS = "tests/streams/worker/test_metrics.py"
 BESIDE = "tests/streams/feed/test_listing_beside_watch.py"
 FEED = "tests/streams/feed/test_cluster_feed.py"
 ABSURD = "tests/streams/feed/test_absurd_objects.py"
@@ -83,6 +84,18 @@ OF_FEEDS = (
         "count what is unanswered from its newest attempt on",
         (Change(product.LIFECYCLE, "issue", "eviction.unanswered_since_us is None", "True"),),
         (SIGNS,),
+    ),
+    Mutation(
+        "take an eviction that was answered for one that is done",
+        (
+            Change(
+                product.ISSUED_EVICTIONS,
+                "IssuedEvictions.note",
+                "eviction.state in OUTSTANDING",
+                "eviction.unanswered_since_us is not None",
+            ),
+        ),
+        (f"{METRICS}::test_an_issued_eviction_is_owed_until_it_has_ended",),
     ),
     Mutation(
         "say nothing of evictions without an answer",

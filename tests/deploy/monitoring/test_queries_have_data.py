@@ -134,7 +134,8 @@ def test_each_query_of_a_dashboard_has_data(make_settings: MakeSettings, api: Fa
             api.put("Node", node, uid=f"uid-{node}", spec={"taints": TAINTS})
         wait_for("taint_eviction_controller_pod_deletions_total == 1")
         processes["feed"].freeze()  # the pod that tolerates the taint for a while is held back
-        wait_for("evictstream_evictions_waiting == 1", "evictstream_cluster_feed_silent_seconds > 0")
+        silent = 'ALERTS{alertname="EvictstreamFeedSilent", alertstate="pending", cluster="lab"}'
+        wait_for("evictstream_evictions_waiting == 1", "evictstream_cluster_feed_silent_seconds > 0", silent)
         processes["feed"].thaw()
         wait_for("taint_eviction_controller_pod_deletions_total == 2")
         until = time.monotonic() + PATIENCE_SECONDS
