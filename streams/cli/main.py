@@ -22,6 +22,8 @@ import importlib
 import importlib.metadata
 import keyword
 import os
+import select
+import shutil
 import sys
 import traceback
 from collections.abc import Sequence
@@ -90,6 +92,9 @@ KIT = frozenset(
 )
 
 
+COLUMNS_FOR_A_NAME = 4
+"""With so many times the columns of its longest option, a box has room for names, values and a line of text."""
+
 HELP_OPTIONS = ["-h", "--help"]
 
 AnyCommand = TyperCommand | TyperGroup
@@ -102,7 +107,7 @@ class LazyGroup(TyperGroup):
         """Make a stub for each command, enough for help and suggestions."""
         super().__init__(**attributes)
         self.commands = {name: TyperCommand(name, help=sentence) for name, sentence in COMMANDS.items()}
-        _hide_types_of_flags(self)
+        _fit_help(self)
 
     def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, AnyCommand | None, list[str]]:
         """Replace the stub of the named command by the command.
@@ -134,17 +139,25 @@ def _load(name: str) -> AnyCommand:
 def _take_global_options(command: AnyCommand) -> None:
     """Let a command, and all below it, take the options that may also stand before it."""
     command.params += [option for option in typer.main.get_command(app).params if not option.expose_value]
-    _hide_types_of_flags(command)
+    _fit_help(command)
     if isinstance(command, TyperGroup):
         for each in command.commands.values():
             _take_global_options(cast("AnyCommand", each))
 
 
-def _hide_types_of_flags(command: AnyCommand) -> None:
-    """Help would say `<bool>` behind each flag, which takes no value; typer has no setting for that."""
-    for option in command.get_params(typer.Context(command, help_option_names=HELP_OPTIONS)):
+def _fit_help(command: AnyCommand) -> None:
+    """Have help name each option whole, and no `<bool>` behind flags, which take no value; typer cannot be told so.
+
+    The boxes of rich cut names where a terminal has too few columns. There help is plain, and its lists stay lists.
+    """
+    options = command.get_params(typer.Context(command, help_option_names=HELP_OPTIONS))
+    for option in options:
         if getattr(option, "is_flag", False):
             option.metavar = ""
+    longest = max(len(name) for option in options for name in option.opts)
+    if shutil.get_terminal_size().columns < COLUMNS_FOR_A_NAME * longest:
+        command.rich_markup_mode = None
+        command.help = (command.help or "").replace("\n\n* ", "\n\n\b\n* ")
 
 
 app = typer.Typer(
@@ -222,12 +235,13 @@ def run(arguments: Sequence[str], program: str = "evictstream") -> int:
 
 def _closed(state: GlobalOptions, error: BrokenPipeError) -> ExitCode:
     """End without a word where the reader of stdout has gone, as `head` does; any other closed pipe is a failure."""
-    try:
-        sys.stdout.flush()
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # Python flushes once more at the end
-        return ExitCode.DONE
-    return _failed(state, error)
+    stdout, nothing, reader = sys.stdout.fileno(), os.open(os.devnull, os.O_WRONLY), select.poll()
+    reader.register(stdout, 0)  # only whether it has gone
+    is_replaced = os.path.samestat(os.fstat(stdout), os.fstat(nothing))  # by rich, which noticed it first
+    if not (reader.poll(0) or is_replaced):
+        return _failed(state, error)
+    os.dup2(nothing, stdout)  # Python flushes once more at the end
+    return ExitCode.DONE
 
 
 def _failed(state: GlobalOptions, error: Exception) -> ExitCode:

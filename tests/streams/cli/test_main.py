@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import importlib.metadata
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -14,7 +15,7 @@ from evictstream.streams.cli import main
 from evictstream.streams.cli.main import COMMANDS, run
 from evictstream.streams.errors import ExitCode, FoundProblemError
 from tests.streams.cli.command_tree import commands, options_of
-from tests.streams.cli.conftest import RunCli
+from tests.streams.cli.conftest import COMMAND, RunCli
 
 
 def test_help_names_every_command_with_its_sentence(cli: RunCli) -> None:
@@ -87,6 +88,27 @@ def test_schemas_are_printed(cli: RunCli) -> None:
     wrong = cli("schema", "nope")
     assert wrong.returncode == ExitCode.WRONG_USE
     assert "name one of command, " in wrong.stderr
+
+
+@pytest.mark.parametrize("columns", [40, 60, 80])
+def test_help_cuts_no_name(columns: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setenv("COLUMNS", str(columns))
+    for words in (["topics", "declare"], ["what-if"], ["rules", "verdict"], ["execute"]):
+        main._load.cache_clear()  # a terminal has its width when the process starts
+        run([*words, "--help"])
+    main._load.cache_clear()
+    shown = capsys.readouterr().out
+    assert "…" not in shown
+    assert {"--bootstrap-servers", "--large-cluster-size-threshold", "--not-ready-seconds"} <= set(shown.split())
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["what-if", "--help"], ["config"]], ids="-".join)
+def test_a_reader_that_has_gone_is_no_failure(arguments: list[str]) -> None:
+    nobody, pipe = os.pipe()
+    os.close(nobody)
+    done = subprocess.run([*COMMAND, *arguments], stdout=pipe, stderr=subprocess.PIPE, check=False)
+    os.close(pipe)
+    assert (done.returncode, done.stderr) == (ExitCode.DONE, b"")
 
 
 class TestGlobalOptionsAfterACommand:
