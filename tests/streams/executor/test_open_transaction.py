@@ -26,11 +26,16 @@ pytestmark = pytest.mark.kafka
 HELD_SECONDS = 1.0
 
 
-def held_seconds(port: int) -> float:
+def values(port: int, name: str, label: str) -> dict[str, float]:
+    """Scrape a metric of `c1`, by one of its labels."""
     with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=5) as answer:
         families = text_string_to_metric_families(answer.read().decode())
-    (found,) = [one.samples for one in families if one.name == "evictstream_executor_held_seconds"]
-    return max((sample.value for sample in found if sample.labels == {"cluster": "c1"}), default=0.0)
+    (found,) = [one.samples for one in families if one.name == name]
+    return {sample.labels[label]: sample.value for sample in found if sample.labels["cluster"] == "c1"}
+
+
+def held_seconds(port: int) -> float:
+    return values(port, "evictstream_executor_held_seconds", "cluster").get("c1", 0.0)
 
 
 @pytest.fixture
@@ -58,6 +63,8 @@ def test_an_open_transaction_is_told_until_it_ends(
     with run(declared.model_copy(update={"health_port": port}), access):
         wait_for(lambda: ready(port).get("status") == "ready")
         assert held_seconds(port) == 0.0
+        zeros = dict.fromkeys(("Succeeded", "Gone", "Failed", "Obsolete", "Refused", "Observed"), 0)
+        assert values(port, "evictstream_executor_results", "outcome") == zeros, "alerts count from 0"
         stranger.send(declared.commands_topic, b"open", key=b"c1")
         stranger.flush()
         writer.write(command(pod="a"))
