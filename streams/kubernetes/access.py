@@ -10,7 +10,6 @@ import dataclasses
 import os
 import threading
 import time
-from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlsplit
 
@@ -23,7 +22,7 @@ from kubernetes.config.config_exception import ConfigException
 
 from evictstream.streams.errors import ClusterMovedError, CredentialsError
 from evictstream.streams.kubernetes.credentials import Credentials, read_credentials
-from evictstream.streams.kubernetes.kubeconfig import KubeconfigContext, read_context, text_of
+from evictstream.streams.kubernetes.kubeconfig import KubeconfigContext, expanded, read_context, text_of
 from evictstream.streams.kubernetes.time_limits import limit_connections
 
 _MALFORMED = (ValueError, KeyError, TypeError, AttributeError, IndexError, RecursionError)
@@ -178,7 +177,8 @@ class ClusterAccess:
             return not self._target.context
         if self.kubeconfig is not None or self.context is not None or IN_CLUSTER_VARIABLE not in os.environ:
             return False
-        return not os.environ.get("KUBECONFIG") and not Path(DEFAULT_FILE).expanduser().exists()
+        # A home folder that may not be read has no such file either; `Path` raises an error for it before Python 3.12.
+        return not os.environ.get("KUBECONFIG") and not os.path.exists(expanded(DEFAULT_FILE))  # noqa: PTH110
 
 
 def _in_cluster_target() -> ClusterTarget:

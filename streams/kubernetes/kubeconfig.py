@@ -52,7 +52,7 @@ def read_context(paths: str, wanted: str | None) -> KubeconfigContext:
     """
     sections: dict[str, dict[str, Section]] = {name: {} for name in _SECTIONS}
     current = ""
-    files = [path for path in (Path(one).expanduser() for one in paths.split(os.pathsep) if one) if path.exists()]
+    files = [path for path in (expanded(one) for one in paths.split(os.pathsep) if one) if path.exists()]
     if not files:
         raise ConfigException("the file does not exist")
     for file in files:
@@ -72,6 +72,11 @@ def read_context(paths: str, wanted: str | None) -> KubeconfigContext:
         cluster=_named(sections["clusters"], "cluster", text_of(context, "cluster")),
         user=_named(sections["users"], "user", user) if user else {},
     )
+
+
+def expanded(path: str) -> Path:
+    """Return a file's path with the home folder for `~`; without a home folder, as in a container, it stays."""
+    return Path(os.path.expanduser(path))  # noqa: PTH111 - `Path` raises an error where there is none
 
 
 def text_of(section: Section, field: str) -> str:
