@@ -94,19 +94,20 @@ def _kafka() -> Schema:
             "privateKeyKey": _GIVEN,
         }
     ) | _where({"enabled": {"const": False}}, {"caSecretName": {"const": ""}, "clientCertificate": {"const": False}})
+    passwords = ["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"]
     needs_secret = {"user": {"properties": {"secretName": _GIVEN_NAME}}}
     return _closed(
         {
             "bootstrapServers": {**_GIVEN, "pattern": f"^({_ADDRESS}(,{_ADDRESS})*)?$"},
             "tls": tls,
-            "sasl": _closed({"mechanism": {"enum": ["", "PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"]}}),
+            "sasl": _closed({"mechanism": {"enum": ["", *passwords, "OAUTHBEARER"]}, "tokenAudience": _GIVEN}),
             "user": user,
             "users": _closed(users),
         },
         ("bootstrapServers",),
     ) | {
         "allOf": [
-            _where({"sasl": {"properties": {"mechanism": {"minLength": 1}}}}, needs_secret),
+            _where({"sasl": {"properties": {"mechanism": {"enum": passwords}}}}, needs_secret),
             _where({"tls": {"properties": {"clientCertificate": {"const": True}}}}, needs_secret),
         ]
     }

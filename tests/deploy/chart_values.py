@@ -49,6 +49,7 @@ TAKEN: Final[dict[str, Values]] = {
     "mode of the cluster": {"clusters": [{"name": "prod-eu-1", "mode": "delete"}]},
     "many clusters": MANY,
     "secured": SECURED,
+    "tokens": {"kafka": {"tls": {"enabled": True}, "sasl": {"mechanism": "OAUTHBEARER"}}},
     "workers only": {"clusters": [], "feed": {"enabled": False}, "executor": {"enabled": False}},
     "nothing but programs": {
         "topics": {"enabled": False},
@@ -70,6 +71,8 @@ TAKEN: Final[dict[str, Values]] = {
             "egress": [{"ports": [{"protocol": "TCP", "port": 3128}]}],
         },
         "serviceMonitor": {"enabled": True, "labels": {"release": "prometheus"}},
+        "prometheusRule": {"enabled": True, "labels": {"release": "prometheus"}},
+        "dashboards": {"enabled": True},
         "nodeSelector": {"kubernetes.io/os": "linux"},
         "tolerations": [{"key": "node-role.kubernetes.io/infra", "operator": "Exists", "effect": "NoSchedule"}],
         "affinity": {"nodeAffinity": {}},
@@ -114,6 +117,7 @@ REFUSED: Final[dict[str, tuple[Values, str]]] = {
     "a rate of nothing": ({"executor": {"rate": 0}}, "/executor/rate"),
     "a mechanism": ({"kafka": {"sasl": {"mechanism": "GSSAPI"}}}, "/kafka/sasl/mechanism"),
     "a password without a Secret": ({"kafka": {"sasl": {"mechanism": "PLAIN"}}}, "/kafka/user/secretName"),
+    "no audience": ({"kafka": {"sasl": {"tokenAudience": ""}}}, "/kafka/sasl/tokenAudience"),
     "a certificate without a Secret": (
         {"kafka": {"tls": {"enabled": True, "clientCertificate": True}}},
         "/kafka/user/secretName",

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+import shlex
+import textwrap
 import tomllib
 from typing import Any
 
@@ -12,9 +15,11 @@ import yaml  # type: ignore[import-untyped]
 from evictstream.streams.settings import Settings
 from tests.deploy.chart_schema import OWN, SCHEMA, schema, settings_schema, written
 from tests.deploy.chart_values import LEAST, REFUSED, TAKEN, Values, merged
+from tests.deploy.command_line import parse
 from tests.deploy.pages import ROOT
 
 CHART = ROOT / "deploy" / "chart"
+README = (CHART / "README.md").read_text(encoding="utf-8")
 DEFAULTS: Values = yaml.safe_load((CHART / "values.yaml").read_text(encoding="utf-8"))
 VALIDATOR = jsonschema.Draft7Validator(schema())
 
@@ -88,3 +93,33 @@ def test_rights_are_those_of_the_files_for_kubectl(name: str) -> None:
     rules = yaml.safe_load((CHART / "files" / "rights" / f"{name}.yaml").read_text(encoding="utf-8"))
     objects = yaml.safe_load_all((ROOT / "deploy" / "kubernetes" / f"{name}.yaml").read_text(encoding="utf-8"))
     assert [each["rules"] for each in objects if each["kind"] == "ClusterRole"] == [rules]
+
+
+def blocks(language: str) -> list[str]:
+    """Take the examples out of the page; those in a list are indented with it."""
+    found = re.finditer(rf"^( *)```{language}\n(.*?)^\1```$", README, re.MULTILINE | re.DOTALL)
+    return [textwrap.dedent(each[2]) for each in found]
+
+
+@pytest.mark.parametrize("text", blocks("yaml"), ids=lambda text: text.split(":")[0])
+def test_values_on_the_page_are_taken(text: str) -> None:
+    assert paths(merged(LEAST, yaml.safe_load(text))) == set()
+
+
+def test_commands_on_the_page_are_real() -> None:
+    """The cluster's part of them is tried in `tests/e2e/test_chart_runs.py`."""
+    lines = [line for text in blocks("sh") for line in text.splitlines()]
+    assert {line.split()[0] for line in lines} == {"docker", "helm", "kubectl"}
+    for words in map(shlex.split, lines):
+        if "--" in words:
+            product = words[words.index("--") + 1 :]
+            assert product[0] == "evictstream"
+            parse(product[1:])
+        if words[:3] == ["kubectl", "apply", "-k"]:
+            assert (ROOT / words[3] / "kustomization.yaml").is_file()
+        if words[0] == "helm":
+            assert (ROOT / words[3] / "Chart.yaml").is_file()
+        if "--set" in words:
+            name, _, value = words[words.index("--set") + 1].partition("=")
+            above, _, below = name.partition(".")
+            assert paths(merged(LEAST, {above: {below: value}})) == set()

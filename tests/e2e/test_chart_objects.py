@@ -83,6 +83,16 @@ def test_helm_refuses_wrong_values_with_their_path(values: Values, path: str) ->
     assert done.stdout == ""
 
 
+def test_a_name_of_two_clusters_is_refused() -> None:
+    values = {
+        "kubeconfigSecretName": "fleet",
+        "clusters": [{"name": "a"}, {"name": "b"}, {"name": "a", "context": "c"}],
+    }
+    done = helm("template", RELEASE, str(CHART), values=merged(LEAST, values))
+    assert done.returncode != 0
+    assert "at '/clusters/2/name': the name a is given twice" in done.stderr
+
+
 def test_names_and_selectors_depend_on_the_release_alone() -> None:
     def fixed(values: Values) -> dict[tuple[str, str], Object]:
         return {

@@ -1,6 +1,11 @@
 {{/* What feed and executor are told about clusters: a YAML list of arguments. */}}
 {{- define "evictstream.clusters" -}}
-{{- range .Values.clusters }}
+{{- $names := list }}
+{{- range $index, $_ := .Values.clusters }}
+{{- if has .name $names }}
+{{- fail (printf "at '/clusters/%d/name': the name %s is given twice" $index .name) }}
+{{- end }}
+{{- $names = append $names .name }}
 - --cluster
 - {{ ternary .name (printf "%s=%v" .name .context) (empty .context) | quote }}
 {{- end }}

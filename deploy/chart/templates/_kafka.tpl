@@ -6,7 +6,7 @@
 
 {{- define "evictstream.kafka.env" -}}
 {{- $user := include "evictstream.user" . | fromJson -}}
-{{- if .root.Values.kafka.sasl.mechanism }}
+{{- if has .root.Values.kafka.sasl.mechanism (list "PLAIN" "SCRAM-SHA-256" "SCRAM-SHA-512") }}
 - name: EVICTSTREAM_SASL_USERNAME
   {{- if $user.username }}
   value: {{ $user.username | quote }}
@@ -19,6 +19,9 @@
 {{- end }}
 
 {{- define "evictstream.kafka.mounts" -}}
+{{- if eq .root.Values.kafka.sasl.mechanism "OAUTHBEARER" }}
+- {name: kafka-token, mountPath: /etc/evictstream/kafka-token, readOnly: true}
+{{- end }}
 {{- with .root.Values.kafka.tls }}
 {{- if .caSecretName }}
 - {name: kafka-authority, mountPath: /etc/evictstream/kafka-authority, readOnly: true}
@@ -31,6 +34,14 @@
 
 {{- define "evictstream.kafka.volumes" -}}
 {{- $user := include "evictstream.user" . | fromJson -}}
+{{- if eq .root.Values.kafka.sasl.mechanism "OAUTHBEARER" }}
+- name: kafka-token
+  projected:
+    defaultMode: 0440
+    sources:
+      # Renewed by the kubelet; programs read it for each connection.
+      - serviceAccountToken: {path: token, audience: {{ .root.Values.kafka.sasl.tokenAudience | quote }}, expirationSeconds: 3600}
+{{- end }}
 {{- with .root.Values.kafka.tls }}
 {{- if .caSecretName }}
 - name: kafka-authority

@@ -16,9 +16,7 @@ metadata:
     {{- toYaml . | nindent 4 }}
     {{- end }}
 spec:
-  {{- if .calls }}
   serviceAccountName: {{ include "evictstream.fullname" .root }}-{{ .program }}
-  {{- end }}
   automountServiceAccountToken: {{ and .calls (not $remote) }}
   # A service called `evictstream-...` would put variables into the environment that look like settings.
   enableServiceLinks: false

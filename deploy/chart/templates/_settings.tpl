@@ -8,6 +8,9 @@ EVICTSTREAM_SECURITY_PROTOCOL: {{ if .sasl.mechanism }}SASL_{{ if .tls.enabled }
   {{- else if .tls.enabled }}SSL{{ else }}PLAINTEXT{{ end }}
 {{- with .sasl.mechanism }}
 EVICTSTREAM_SASL_MECHANISM: {{ . }}
+{{- if eq . "OAUTHBEARER" }}
+EVICTSTREAM_SASL_OAUTH_TOKEN_FILE: /etc/evictstream/kafka-token/token
+{{- end }}
 {{- end }}
 {{- if .tls.caSecretName }}
 EVICTSTREAM_SSL_CAFILE: /etc/evictstream/kafka-authority/ca.crt
