@@ -231,7 +231,7 @@ def _refused_to_fence(settings: Settings, transactional_id: str) -> None:
         ("executor-prod", "red.pods"),
         ("executor-prod", "red.feeds"),
         ("reader", "red.nodes"),
-        ("operator", "red.results"),
+        ("operator", "red.commands"),
         ("worker", "blue.commands"),
     ],
 )
