@@ -1,7 +1,8 @@
 """Reads the clusters and gaps in the rows of a service, for a command that shows them before it changes them.
 
-Rows are read as a takeover reads them: `read_committed`, to the end of this moment. Partitions are read one after the
-other, so that memory holds the keys of one only. The rows know nothing of input that no worker has read yet.
+Rows are read as a takeover reads them: `read_committed`, to the end of this moment. Where rows are only counted,
+partitions are read one after the other, so that memory holds the keys of one only. The rows know nothing of input that
+no worker has read yet.
 """
 
 from __future__ import annotations
@@ -129,9 +130,9 @@ def read_rows(
     partitions: Iterable[int],
     sink: Callable[[int, bytes, bytes | None], None],
     on_progress: Callable[[int], None] = lambda _: None,
-    on_end: Callable[[int], None] = lambda _: None,
+    on_end: Callable[[int], None] | None = None,
 ) -> dict[int, int]:
-    """Read the rows of these partitions, one after the other; calls `on_progress` with the count of rows so far.
+    """Read the rows of these partitions; calls `on_progress` with the count of rows so far.
 
     The seam between a service's state and everything that shows it: docs/architecture.md#what-shows-the-state. Blocks:
     a million rows take about twenty seconds. Returns by partition the offset behind the last row that was read, where a
@@ -142,7 +143,8 @@ def read_rows(
         partitions: numbers.
         sink: gets partition, key and value of each row; the last one of a key counts. It may raise `RowError`.
         on_progress: called as rows come.
-        on_end: called with each partition that is read to its end.
+        on_end: called with each partition that is read to its end, before the next one is begun. Without it all are
+            read at once, which saves a third of a second for each.
 
     Raises:
         BrokerUnreachableError: Kafka did not answer.
@@ -167,7 +169,7 @@ async def _read(
     partitions: tuple[int, ...],
     sink: Callable[[int, bytes, bytes | None], None],
     on_progress: Callable[[int], None],
-    on_end: Callable[[int], None],
+    on_end: Callable[[int], None] | None,
 ) -> dict[int, int]:
     loop = asyncio.get_running_loop()
     count = 0
@@ -187,10 +189,11 @@ async def _read(
             asyncio.timeout(settings.request_timeout_seconds) as limit,
             KafkaLogReader(engine_config(settings), progressed) as reader,
         ):
-            for number in partitions:
-                read = await reader.read_rows({number: functools.partial(take, number)})
-                ends[number] = read[number].end
-                on_end(number)
+            for numbers in [partitions] if on_end is None else [(number,) for number in partitions]:
+                read = await reader.read_rows({number: functools.partial(take, number) for number in numbers})
+                ends |= {number: one.end for number, one in read.items()}
+                if on_end is not None:
+                    on_end(*numbers)
                 progressed()
     except (KafkaClientError, OSError) as error:  # a TimeoutError is one
         servers, seconds = settings.required_bootstrap_servers(), settings.request_timeout_seconds
