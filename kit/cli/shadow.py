@@ -36,7 +36,7 @@ def shadow(
         str | None,
         typer.Argument(
             help="A folder of `evictstream record --outputs`. Default: the topics of the service.",
-            metavar="[RECORDING]",
+            metavar="RECORDING",
         ),
     ] = None,
     *,
