@@ -14,7 +14,14 @@ from evictstream.models.kubernetes.matching import bounded_seconds
 from evictstream.models.kubernetes.taints import taint_text
 from evictstream.models.kubernetes.tolerations import Toleration
 from evictstream.models.messages.decision import DecisionRecord
-from evictstream.models.messages.vocabulary import CauseKind, DecisionKind, DecisionWarning, EvictionState, Verdict
+from evictstream.models.messages.vocabulary import (
+    CauseKind,
+    DecisionKind,
+    DecisionWarning,
+    EvictionState,
+    Outcome,
+    Verdict,
+)
 
 ON_TIME_US: Final = SECOND_US
 """Less is no lateness: a transaction and a clock take as much."""
@@ -163,11 +170,11 @@ _DELAYED_BY: Final[dict[Teller, str]] = {
 
 def _reported(it: DecisionRecord) -> str:
     reason = f" ({it.outcome_reason})" if it.outcome_reason else ""
-    again = (
-        ""
-        if it.next_attempt_at is None
-        else f" If nothing changes, the next attempt is at {it.next_attempt_at} or later."
-    )
+    again = ""
+    if it.next_attempt_at is not None:
+        again = f" If nothing changes, the next attempt is at {it.next_attempt_at} or later."
+    elif it.outcome is Outcome.OBSERVED:
+        again = " It is not repeated before an executor acts."
     return f"The executor reports {it.outcome} of attempt {it.attempt}{reason}.{again}"
 
 

@@ -11,6 +11,7 @@ import msgspec
 from evictstream.kit.see.stored_state import StoredNode, StoredState
 from evictstream.models.eviction import Eviction, EvictionState, PodState
 from evictstream.models.eviction.cluster import ClusterState
+from evictstream.models.eviction.executor_queue import is_only_observed
 from evictstream.models.eviction.step import eviction_id
 from evictstream.models.instants import instant_text
 from evictstream.models.kubernetes.taints import BareTaint
@@ -147,7 +148,8 @@ def _seen(
     is_reported = queue is not None and queue.reported_at_us > now_us - silences.report_us
     is_issued = eviction.state is not EvictionState.SCHEDULED
     # Behind a gate is what would be issued next: not what an executor still has to answer.
-    is_held = not is_issued or (eviction.next_attempt_us or 0) <= now_us
+    next_attempt_us = None if is_only_observed(eviction, queue) else eviction.next_attempt_us
+    is_held = not is_issued or (next_attempt_us is not None and next_attempt_us <= now_us)
     return ListedEviction(
         cluster=node.aggregate.cluster,
         namespace=namespace,
@@ -163,7 +165,7 @@ def _seen(
         known_at=None if eviction.known_us is None else instant_text(eviction.known_us),
         attempt=eviction.attempt,
         issued_at=None if eviction.issued_at_us is None else instant_text(eviction.issued_at_us),
-        next_attempt_at=None if eviction.next_attempt_us is None else instant_text(eviction.next_attempt_us),
+        next_attempt_at=None if next_attempt_us is None else instant_text(next_attempt_us),
         unanswered_since=None if eviction.unanswered_since_us is None else instant_text(eviction.unanswered_since_us),
         queued=is_issued
         and queue is not None

@@ -7,10 +7,11 @@ from evictstream.models.instants import instant_text
 from evictstream.models.kubernetes.matching import is_shadowing
 from evictstream.models.messages.command import COMMAND_KIND, CommandReason, EvictionCommand
 from evictstream.models.messages.decision import DECISION_KIND, DecisionRecord, PreviousDecision
-from evictstream.models.messages.vocabulary import API_VERSION, DecisionKind, DecisionWarning
+from evictstream.models.messages.vocabulary import API_VERSION, DecisionKind, DecisionWarning, Outcome
 
 _SCHEDULED, _DUE, _MOVED = DecisionKind.SCHEDULED, DecisionKind.DUE, DecisionKind.MOVED
 _ISSUED, _RETRIED = DecisionKind.ISSUED, DecisionKind.RETRIED
+_OBSERVED = Outcome.OBSERVED
 
 
 def render(step: Step, pod: PodState, change: Transition) -> None:
@@ -62,7 +63,8 @@ def _tell(step: Step, pod: PodState, eviction: Eviction, change: Transition, dec
                 issued_at=instant_text(step.issued_at_us(due)),
             )
         )
-    next_attempt_us = None if change.after is None else eviction.next_attempt_us
+    is_observed = eviction.outcome is _OBSERVED  # no attempt follows before an executor reports
+    next_attempt_us = None if change.after is None or is_observed else eviction.next_attempt_us
     heard_us = step.heard_us if decision is _ISSUED or decision is _RETRIED else None
     has_new_deadline = decision is _SCHEDULED or decision is _DUE or decision is _MOVED
     step.decisions.append(

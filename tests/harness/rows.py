@@ -88,10 +88,20 @@ class State:
         producer.flush(30)
         producer.close()
 
+    def result(self, cluster: str, outcome: str) -> None:
+        """An executor answers the newest command."""
+        command = json.loads(self.outboxes[self.partition_of(cluster)].messages[self.settings.commands_topic][-1].value)
+        same = ("apiVersion", "evictionId", "attempt", "namespace", "pod", "podUid", "node")
+        answer = {name: command[name] for name in same} | {"kind": "EvictionResult", "outcome": outcome}
+        self._take(self.settings.results_topic, cluster, answer)
+
     def _apply(self, topic: str, cluster: str, event_type: str, **more: object) -> None:
+        self._take(topic, cluster, {"type": event_type, **more})
+
+    def _take(self, topic: str, cluster: str, value: dict[str, object]) -> None:
         self._count += 1
         at_ms = (NOON_US + self._count * SECOND_US) // 1000
-        value = json.dumps({"cluster": cluster, "type": event_type, **more}).encode()
-        record = FakeRecord(self._count, at_ms, cluster.encode(), value)
+        text = json.dumps({"cluster": cluster, **value}).encode()
+        record = FakeRecord(self._count, at_ms, cluster.encode(), text)
         number = self.partition_of(cluster)
         collections.deque(self.partitions[number].apply(topic, [record], self.outboxes[number]), maxlen=0)

@@ -235,6 +235,10 @@ def _next_attempt(claim: Claim, at: str) -> None:
     claim.so_far.not_before = instant_us(at)
 
 
+def _not_repeated(claim: Claim) -> None:
+    hold(claim.told.record.outcome == "Observed", "it may be repeated")
+
+
 def _cancelled(claim: Claim, how: str, seconds: str | None, attempt: str | None, why: str) -> None:
     early_us = instant_us(claim.told.record.deadline) - claim.at_us
     if attempt is not None:
@@ -332,6 +336,7 @@ SENTENCES: Final[dict[str, tuple[str, Callable[..., None]]]] = {
         rf"If nothing changes, the next attempt is at {Z} or later\.",
         _next_attempt,
     ),
+    "not repeated": (r"It is not repeated before an executor acts\.", _not_repeated),
     "cancelled": (
         rf"The eviction is cancelled ({SECONDS} s before its deadline|after its deadline|after attempt (\d+)): (.+?)\.",
         _cancelled,

@@ -110,6 +110,11 @@ CASES = [
         id="reported",
     ),
     pytest.param(
+        decision(DecisionKind.REPORTED, attempt=1, outcome=Outcome.OBSERVED),
+        "The executor reports Observed of attempt 1. It is not repeated before an executor acts.",
+        id="observed",
+    ),
+    pytest.param(
         decision(DecisionKind.WITHDRAWN, toleration=Toleration(key="k", value="v", toleration_seconds=20)),
         f"The toleration k=v covers the taint k=v:NoExecute of n for 20 s since {START}."
         f" The issued eviction is withdrawn; it has to leave at {LATER}.",

@@ -89,6 +89,15 @@ def test_what_was_issued_waits_for_an_answer(rows: State) -> None:
     assert quick.unanswered_since is not None
 
 
+def test_what_was_observed_waits_for_neither_attempt_nor_gate(rows: State) -> None:
+    number = rows.partition_of("lab")
+    rows.partitions[number].fire(NOON_US + 60 * SECOND_US, 10, rows.outboxes[number])
+    rows.heartbeat("lab")
+    rows.result("lab", "Observed")
+    quick = seen(rows, 10_000)["quick"]
+    assert (quick.last_result, quick.next_attempt_at, quick.gate) == ("Observed", None, None)
+
+
 def test_rows_that_go_take_their_evictions_along(rows: State) -> None:
     rows.node("lab", "n-1", event_type="MODIFIED")
     assert seen(rows, 15) == {}

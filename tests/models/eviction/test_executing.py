@@ -97,6 +97,7 @@ def test_an_observer_neither_ends_nor_moves_an_attempt(other: Outcome) -> None:
 def test_what_is_only_observed_stays_unanswered() -> None:
     scene = issued()
     scene.result(61, Outcome.OBSERVED)
+    assert scene.decisions[-1].next_attempt_at is None
     eviction = scene.aggregate.pods["pod-1"].eviction
     assert eviction is not None
     assert eviction.unanswered_since_us == us(60)
