@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from evictstream.streams.settings import Settings
-from tests.e2e.fleet import KEY, Fleet, evicting
+from tests.e2e.fleet import KEY, NAMES, Fleet, evicting
 from tests.e2e.objects import pod, pods, tolerates
 from tests.e2e.processes import executor, grant, wait_until
 from tests.streams.cli.running import run
@@ -55,8 +55,14 @@ def shadow(settings: Settings) -> dict[str, Any]:
     return found
 
 
+def nodes_known(settings: Settings) -> int:
+    """Count the nodes that the worker has in its rows."""
+    return len(run(settings, "get", "nodes", "-o", "name").stdout.splitlines())
+
+
 def test_observing_the_switch_and_the_way_back(tmp_path: Path, settings: Settings) -> None:
     with evicting(settings, tmp_path, "observe", taint_eviction=True) as fleet:
+        wait_until(lambda: nodes_known(settings) == len(NAMES))  # else windows begin when the feed does
         for name, tolerations in {"plain": (), "a-while": [tolerates(KEY, 4)], "for-ever": [tolerates(KEY)]}.items():
             fleet.client.create(pods(), pod(name, "n-0", tolerations=tolerations))
         fleet.taint("n-0", KEY)
@@ -112,6 +118,7 @@ def test_what_only_evictstream_would_evict_leaves_at_the_switch(tmp_path: Path, 
         fleet.taint("n-0", KEY)
         events = "/api/v1/namespaces/default/events"
         wait_until(lambda: any(one["reason"] == "TaintEvictionObserved" for one in fleet.client.items(events)))
+        wait_until(lambda: bool(shadow(settings)["differences"]))  # once the feed has been heard after it
         (found,) = shadow(settings)["differences"]
         assert (found["pod"], found["kind"]) == ("default/owed", "OnlyEvictstream")
         assert fleet.alive() == {"owed"}
