@@ -149,9 +149,9 @@ def test_the_chart_observes_deletes_evicts_and_goes_back(installation: Installat
     installation.victim("observed")
     installation.wait_until(lambda: installation.answers("Observed") > 0)
     assert installation.calls() == {}
-    shown = installation.running.execute(
-        f"{RELEASE}-worker-0", "commands", "--from", "beginning", "--idle-seconds", "2"
-    )
+    worker = f"{RELEASE}-worker-0"
+    assert "observed" in installation.running.execute(worker, "get", "evictions")
+    shown = installation.running.execute(worker, "commands", "--from", "beginning", "--idle-seconds", "2")
     assert {json.loads(line)["pod"] for line in shown.splitlines()} == {"observed"}
 
     for mode, how in (("delete", "delete"), ("evict", "eviction")):
