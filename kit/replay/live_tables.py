@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING
 from evictstream.kit.recordings.record import Role
 from evictstream.kit.recordings.topic_reader import read_topic
 from evictstream.kit.replay.cluster_tables import ClusterTables
-from evictstream.streams.broker.clients import our_errors, partitions_of
-from evictstream.streams.broker.consumers import open_consumer
+from evictstream.streams.broker.admin import readable_partitions
 from evictstream.streams.worker.stored_rows import read_rows
 
 if TYPE_CHECKING:
@@ -57,12 +56,7 @@ def read_live_rows(settings: Settings, progress: Callable[[int], None] = lambda 
 
     `progress` gets how many were read so far.
     """
-    with our_errors(settings, f"read {settings.changelog_topic}"):
-        consumer = open_consumer(settings, group_id=None)
-        try:
-            partitions = partitions_of(consumer, settings.changelog_topic)
-        finally:
-            consumer.close()
+    partitions = readable_partitions(settings, settings.changelog_topic)
     tables = ClusterTables(settings, partitions=len(partitions))
     read_rows(settings, partitions, tables.load, progress)
     tables.loaded()

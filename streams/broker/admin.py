@@ -181,11 +181,21 @@ def _create(client: KafkaAdminClient, specs: Sequence[TopicSpec]) -> None:
     client.wait_for_topics(list(wanted))
 
 
-def check_readable(settings: Settings, topic: str) -> None:
-    """Raise `BrokerRefusedError` if this user may not read a topic. Other errors as in `declare_topics`."""
+def readable_partitions(settings: Settings, topic: str) -> tuple[int, ...]:
+    """Return the partition numbers of a topic that this user may read, in order.
+
+    Raises:
+        BrokerUnreachableError: no broker answered in time.
+        BrokerRefusedError: Kafka refused, or this user may not read it.
+        TopicsDifferError: the topic is missing.
+    """
     with admin_client(settings, f"read {topic}") as client:
-        found = _visible(client, [topic])
-    _refuse_forbidden("READ", {one["name"]: _rights(one) for one in found if _rights(one)}, [topic])
+        (found,) = _visible(client, [topic])
+    if rights := _rights(found):
+        _refuse_forbidden("READ", {topic: rights}, [topic])
+    if not found["partitions"]:
+        raise TopicsDifferError([f"{topic} is missing"])
+    return tuple(sorted(one["partition_index"] for one in found["partitions"]))
 
 
 def _refuse_forbidden(

@@ -15,8 +15,8 @@ from typing import Any, Literal, TypeAlias
 
 from kafka import TopicPartition
 
-from evictstream.streams.broker.admin import check_readable
-from evictstream.streams.broker.clients import our_errors, partitions_of
+from evictstream.streams.broker.admin import readable_partitions
+from evictstream.streams.broker.clients import our_errors
 from evictstream.streams.broker.consumers import open_consumer
 from evictstream.streams.settings import Settings
 
@@ -83,7 +83,9 @@ def follow(
         BrokerRefusedError: Kafka refused. While following, too.
         TopicsDifferError: the topic is missing.
     """
-    check_readable(settings, topic)
+    numbers = readable_partitions(settings, topic)
+    wanted = start if isinstance(start, Mapping) else numbers
+    partitions = [TopicPartition(topic, number) for number in numbers if number in wanted]
     with contextlib.ExitStack() as stack:
         with our_errors(settings, f"read {topic}"):
             consumer = open_consumer(
@@ -93,9 +95,6 @@ def follow(
                 auto_offset_reset="earliest",  # if records expire before they are read
             )
             stack.callback(consumer.close)
-            numbers = partitions_of(consumer, topic)
-            wanted = start if isinstance(start, Mapping) else numbers
-            partitions = [TopicPartition(topic, number) for number in numbers if number in wanted]
             consumer.assign(partitions)
             for partition, offset in _places(consumer, partitions, start).items():
                 consumer.seek(partition, offset)

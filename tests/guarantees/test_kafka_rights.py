@@ -132,6 +132,7 @@ def test_each_command_ends_with_1_where_a_right_is_missing(broker: RightsBroker,
                 tool(user, "worker", code=1)
                 tool(user, "feed", *of_cluster, code=1)
                 tool(user, "execute", *of_cluster, code=1)
+            tool("observer-prod", "execute", *of_cluster, "--mode", "delete", code=1)  # the group of those that act
             tool("feed-prod", "topics", "check", code=1)
             tool("reader", "import", str(events), "--into-fed-cluster", code=1)
             tool("reader", "cluster", "forget", "prod", "--yes", code=1)

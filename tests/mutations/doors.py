@@ -46,6 +46,11 @@ OF_DOORS = (
         ("tests/streams/broker/test_first_contact.py::test_only_what_may_pass_is_waited_for",),
     ),
     Mutation(
+        "begin without the rights that the work needs",
+        (Change(product.TOPICS, "_refuse_forbidden", "name in rights and operation not in rights[name]", "False"),),
+        ("tests/streams/broker/test_admin.py::test_a_report_names_topics_without_the_right",),
+    ),
+    Mutation(
         "write a line for each eviction of a storm",
         (Change(product.DEED_LOG, "DeedLog.takes", "self._seen[event] <= self._limit", "True"),),
         ("tests/streams/test_deed_log.py::test_a_storm_is_some_lines_and_one_with_counts",),
