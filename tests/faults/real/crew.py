@@ -166,5 +166,5 @@ def _taken_over(log: Path) -> Iterator[int]:
 
 
 def _last_line(log: Path) -> str:
-    lines = log.read_text(errors="replace").strip().splitlines()
-    return lines[-1] if lines else ""
+    last = log.read_text(errors="replace").strip().rpartition("\n")[2]
+    return str(json.loads(last).get("error", last)) if last.startswith("{") else last
