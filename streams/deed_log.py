@@ -35,16 +35,16 @@ class DeedLog:
         self._now = now
         self._began_at = now()
         self._seen: collections.Counter[str] = collections.Counter()
-        self._left_out: dict[tuple[str, Level], collections.Counter[str]] = {}
+        self._left_out: dict[tuple[str, Level, str], collections.Counter[str]] = {}
 
-    def takes(self, event: str, cluster: str, level: Level = "info") -> bool:
-        """Whether a line is written; else it is counted. Quick: a storm asks for each eviction."""
+    def takes(self, event: str, cluster: str, level: Level = "info", outcome: str = "") -> bool:
+        """Whether a line is written; else it is counted, by outcome and cluster. A storm asks for each eviction."""
         self._seen[event] += 1
         if self._seen[event] <= self._limit:
             return True
-        counts = self._left_out.get((event, level))
+        counts = self._left_out.get((event, level, outcome))
         if counts is None:
-            counts = self._left_out[event, level] = collections.Counter()
+            counts = self._left_out[event, level, outcome] = collections.Counter()
         counts[cluster] += 1
         return False
 
@@ -56,12 +56,13 @@ class DeedLog:
     def end(self) -> None:
         """Write the counts, and begin an interval."""
         seconds = round(self._now() - self._began_at, 1)
-        for (event, level), counts in self._left_out.items():
+        for (event, level, outcome), counts in self._left_out.items():
             by_cluster = dict(counts.most_common(MOST_CLUSTERS))
             if rest := counts.total() - sum(by_cluster.values()):
                 by_cluster[OTHERS] = rest
             write = log.info if level == "info" else log.warning
-            write("lines left out", of=event, count=counts.total(), clusters=by_cluster, seconds=seconds)
+            said = {"of": event, **({"outcome": outcome} if outcome else {}), "count": counts.total()}
+            write("lines left out", **said, clusters=by_cluster, seconds=seconds)
         self._seen.clear()
         self._left_out.clear()
         self._began_at = self._now()

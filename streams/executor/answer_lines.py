@@ -27,7 +27,7 @@ _NEEDING_A_LOOK: Final = frozenset({Outcome.FAILED, Outcome.REFUSED})
 def log_answer(deeds: DeedLog, mode: ExecutorMode, command: EvictionCommand, answer: CommandAnswer) -> None:
     """Log what became of a command, and how late that is by its deadline and this machine's clock."""
     level: Level = "warning" if answer.outcome in _NEEDING_A_LOOK else "info"
-    if not deeds.takes(_EVENT, command.cluster, level):
+    if not deeds.takes(_EVENT, command.cluster, level, answer.outcome):
         return
     late_us = time.time_ns() // 1_000 - instant_us(command.deadline)
     (log.info if level == "info" else log.warning)(

@@ -44,13 +44,14 @@ class DecisionLines:
             event = _EVENTS.get(decision.decision._value_)
             if event is None:
                 continue
-            outcome = decision.outcome
+            outcome: Outcome | None = None
             level: Level = "info"
             if decision.decision is DecisionKind.REPORTED:
+                outcome = decision.outcome
                 if outcome is None or outcome is Outcome.SUCCEEDED:
                     continue
                 level = "warning" if outcome in _NEEDING_A_LOOK else "info"
-            if self._deeds.takes(event, decision.cluster, level):
+            if self._deeds.takes(event, decision.cluster, level, outcome or ""):
                 (log.info if level == "info" else log.warning)(event, **_facts(decision))
 
     def dead_letter(self, cluster: str | None, origin: tuple[str, int, int], reason: str, detail: str) -> None:

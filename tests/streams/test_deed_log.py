@@ -64,6 +64,15 @@ def test_counts_have_the_level_of_what_they_stand_for(clock: Clock) -> None:
     assert [line["log_level"] for line in logged] == ["warning", "info"]
 
 
+def test_each_outcome_is_counted_by_itself(clock: Clock) -> None:
+    deeds = DeedLog(1, clock)
+    for outcome in ("Succeeded", "Gone", "Gone", "Failed"):
+        deeds.takes("eviction answered", "c", outcome=outcome)
+    with capture_logs() as logged:
+        deeds.end()
+    assert [(line["outcome"], line["count"]) for line in logged] == [("Gone", 2), ("Failed", 1)]
+
+
 def test_only_some_clusters_are_named(clock: Clock) -> None:
     deeds = DeedLog(0, clock)
     for number in range(MOST_CLUSTERS + 5):
