@@ -75,9 +75,5 @@ def test_a_running_service_describes_pods_and_nodes(settings: Settings) -> None:
 
     code, text = told("pod", "web-0")
     assert (code, "Node:         n-1, since" in text) == (0, True)
-    code, text = told("node", "n-1", "--cluster", "lab")
-    assert (code, "x/web-0" in text) == (0, True)
     code, text = told("pod", "x/wab-0")
     assert (code, "the service has no pod x/wab-0; did you mean x/web-0?" in text) == (1, True)
-    code, text = told("node", "n-2")
-    assert (code, "the service has no node n-2; known nodes: n-1" in text) == (1, True)
