@@ -33,5 +33,8 @@ def completion(
     from typer.completion import get_completion_script  # type: ignore[attr-defined] # imported there to be used
 
     from evictstream.streams.cli.main import COMPLETION_VARIABLE
+    from evictstream.streams.cli.output import say
 
-    typer.echo(get_completion_script(prog_name="evictstream", complete_var=COMPLETION_VARIABLE, shell=shell))
+    script = get_completion_script(prog_name="evictstream", complete_var=COMPLETION_VARIABLE, shell=shell)
+    for line in script.splitlines():
+        say(line)

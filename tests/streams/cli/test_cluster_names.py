@@ -48,6 +48,7 @@ def test_the_commands_that_name_a_cluster_are_found() -> None:
         "import",
         "record",
         "replay",
+        "shadow",
         "what-if",
     }
 

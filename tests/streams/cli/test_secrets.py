@@ -31,6 +31,7 @@ CONNECTING = {
     "import": [["import", "-", "--cluster", "lab"]],
     "commands": [["commands", "--idle-seconds", "1"]],
     "replay": [["replay"]],
+    "shadow": [["shadow"]],
     "record": [["record", "{folder}/recorded"]],
     "get": [["get", "evictions"], ["get", "dead-letters"]],
     "describe": [["describe", "node", "nobody"]],
