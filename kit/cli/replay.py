@@ -5,12 +5,12 @@ from __future__ import annotations
 import contextlib
 import enum
 import itertools
-from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from evictstream.kit.cli.differences import count_rows, difference_json
 from evictstream.kit.cli.incomplete import AllowOption, refused, tell_shortfalls
 from evictstream.kit.cli.replay_input import read_files, show_check
 from evictstream.streams.cli.global_options import global_options
@@ -194,14 +194,9 @@ def _print(report: ReplayReport, source: RecordedFolder | WatchFiles) -> None:
     if report.against is None:
         return
     say()
-    counts = Counter((one.kind, one.reason) for one in report.differences)
     print_table(
         [f"compared with {report.against}", "pods", "row", "reason"],
-        [["the same", str(report.same), "", ""]]
-        + [
-            [_words(kind), str(count), str((reason and reason.row) or ""), reason.text if reason else ""]
-            for (kind, reason), count in sorted(counts.items(), key=lambda item: (-item[1], str(item[0])))
-        ],
+        [["the same", str(report.same), "", ""], *count_rows(report.differences, _WORDS)],
     )
     if report.differences:
         say()
@@ -210,13 +205,12 @@ def _print(report: ReplayReport, source: RecordedFolder | WatchFiles) -> None:
         say(f"and {len(report.differences) - MOST_SHOWN:,} more; -o json has all")
 
 
-def _words(kind: str) -> str:
-    return {
-        "Earlier": "earlier here",
-        "Later": "later here",
-        "OnlyHere": "only here",
-        "OnlyThere": "only there",
-    }[kind]
+_WORDS = {
+    "Earlier": "earlier here",
+    "Later": "later here",
+    "OnlyHere": "only here",
+    "OnlyThere": "only there",
+}
 
 
 def _lines(differences: Iterable[RunDifference]) -> Iterable[list[str]]:
@@ -230,18 +224,4 @@ def _lines(differences: Iterable[RunDifference]) -> Iterable[list[str]]:
 
 
 def _as_json(one: RunDifference) -> dict[str, object]:
-    from evictstream.models.instants import instant_text
-
-    first = one.first
-    return {
-        "kind": one.kind,
-        "cluster": first.cluster,
-        "pod": first.name,
-        "podUid": first.pod_uid,
-        "node": first.node,
-        "here": None if one.here is None else instant_text(one.here.at_us),
-        "there": None if one.there is None else instant_text(one.there.at_us),
-        "seconds": one.seconds,
-        "row": None if one.reason is None else one.reason.row,
-        "reason": None if one.reason is None else one.reason.text,
-    }
+    return difference_json(one, kind=one.kind, here="here", there="there")

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from evictstream.kit.cli.differences import count_rows, difference_json
 from evictstream.kit.cli.incomplete import AllowOption, tell_shortfalls
 from evictstream.kit.cli.replay_input import read_files
 from evictstream.streams.cli.global_options import global_options
@@ -121,9 +121,7 @@ def _print(report: ShadowReport) -> None:
 
 def _counts(report: ShadowReport) -> Iterator[list[str]]:
     yield ["within a second of Kubernetes", str(report.same), "", ""]
-    counts = Counter((one.kind, one.reason) for one in report.differences)
-    for (kind, reason), count in sorted(counts.items(), key=lambda item: (-item[1], str(item[0]))):
-        yield [_WORDS[kind], str(count), str((reason and reason.row) or ""), reason.text if reason else ""]
+    yield from count_rows(report.differences, _WORDS)
     for by, count in sorted(report.otherwise.items()):
         yield ["left for another reason", str(count), "", by]
     yield ["not: its reason went", str(report.cancelled), "", ""]
@@ -157,19 +155,9 @@ def _lines(differences: Iterable[RunDifference]) -> Iterator[list[str]]:
         ]
 
 
-def _as_json(one: RunDifference) -> dict[str, object]:
-    from evictstream.models.instants import instant_text
+_KINDS = {"OnlyHere": "OnlyEvictstream", "OnlyThere": "OnlyKubernetes"}
 
-    first = one.first
-    return {
-        "kind": {"OnlyHere": "OnlyEvictstream", "OnlyThere": "OnlyKubernetes"}.get(one.kind, str(one.kind)),
-        "cluster": first.cluster,
-        "pod": first.name,
-        "podUid": first.pod_uid,
-        "node": first.node,
-        "evictstreamAt": None if one.here is None else instant_text(one.here.at_us),
-        "kubernetesAt": None if one.there is None else instant_text(one.there.at_us),
-        "seconds": one.seconds,
-        "row": None if one.reason is None else one.reason.row,
-        "reason": None if one.reason is None else one.reason.text,
-    }
+
+def _as_json(one: RunDifference) -> dict[str, object]:
+    kind = _KINDS.get(one.kind, one.kind)
+    return difference_json(one, kind=kind, here="evictstreamAt", there="kubernetesAt")
