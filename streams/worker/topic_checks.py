@@ -40,7 +40,7 @@ async def checked_record_limit(settings: Settings) -> int:
     log_start("worker starting", settings, report.kafka, instance=settings.group_instance_id, event_loop=event_loop)
     report.raise_if_breaking()
     written = (settings.commands_topic, settings.decisions_topic, settings.dead_letters_topic, settings.changelog_topic)
-    report.raise_if_forbidden("READ", (*settings.input_topics, *written))
+    report.raise_if_forbidden("READ", (*settings.input_topics, settings.brakes_topic, *written))
     report.raise_if_forbidden("WRITE", written)
     for difference in report.differences:
         log.warning("topic configuration differs", difference=str(difference))

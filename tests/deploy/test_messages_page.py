@@ -15,6 +15,7 @@ from msgspec import inspect
 from evictstream.models.eviction import Origin, RuleParameters
 from evictstream.models.instants import SECOND_US, instant_text, microseconds
 from evictstream.models.kubernetes.shapes import NodeObject, PodObject
+from evictstream.models.messages.brake import decode_brake
 from evictstream.models.messages.cluster_names import LONGEST_CLUSTER_NAME, LONGEST_NODE_NAME
 from evictstream.models.messages.codec import encode
 from evictstream.models.messages.command import decode_command
@@ -52,6 +53,7 @@ EXAMPLES = examples(TEXT)
 STORY = examples(section(TEXT, "One eviction from beginning to end"))
 JSON = [example for example in EXAMPLES if example.words[0] == "json" and example.words[1] in MESSAGES]
 DECODERS: dict[str, Callable[[str], object]] = {
+    "brake": decode_brake,
     "command": decode_command,
     "decision": decode_decision,
     "executor-report": decode_report,

@@ -9,6 +9,7 @@ from typing import Final
 
 import msgspec
 
+from evictstream.models.messages.brake import Brake
 from evictstream.models.messages.command import EvictionCommand
 from evictstream.models.messages.dead_letter import DeadLetterHeaders
 from evictstream.models.messages.decision import DecisionRecord
@@ -22,6 +23,7 @@ DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
 VERSION: Final = API_VERSION.rpartition("/")[2]
 
 MESSAGES: Final[dict[str, type[msgspec.Struct]]] = {
+    "brake": Brake,
     "command": EvictionCommand,
     "dead-letter-headers": DeadLetterHeaders,
     "decision": DecisionRecord,

@@ -9,6 +9,7 @@ INPUTS = ["evictstream.nodes", "evictstream.pods", "evictstream.results"]
 OUTPUTS = ["evictstream.commands", "evictstream.decisions", "evictstream.dead-letters"]
 CHANGELOG = "evictstream-v2-state-changelog"
 FEEDS = "evictstream.feeds"
+BRAKES = "evictstream.brakes"
 
 
 def specs(**overrides: object) -> dict[str, TopicSpec]:
@@ -16,12 +17,18 @@ def specs(**overrides: object) -> dict[str, TopicSpec]:
 
 
 def test_all_topics_inputs_first() -> None:
-    assert list(specs()) == [*INPUTS, *OUTPUTS, CHANGELOG, FEEDS]
+    assert list(specs()) == [*INPUTS, *OUTPUTS, CHANGELOG, FEEDS, BRAKES]
 
 
 def test_feeds_is_compacted_and_has_one_partition() -> None:
     spec = specs(partitions=64, replication_factor=3)[FEEDS]
     assert (spec.partitions, spec.replication_factor, spec.configs["cleanup.policy"]) == (1, 3, "compact")
+
+
+def test_brakes_are_compacted_in_one_partition_and_stamped() -> None:
+    spec = specs(partitions=64)[BRAKES]
+    assert (spec.partitions, spec.configs["cleanup.policy"]) == (1, "compact")
+    assert spec.configs["message.timestamp.type"] == "LogAppendTime"
 
 
 @pytest.mark.parametrize("name", INPUTS)

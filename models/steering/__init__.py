@@ -1,0 +1,1 @@
+"""What holds evictions back although they are due: state, event and time in, an instant out."""

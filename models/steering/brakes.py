@@ -1,0 +1,160 @@
+"""Which evictions the brakes hold, and until when: a function of the records of the brakes topic, and of the time.
+
+A brake holds from when it is read. It ends at its `endsAt`, or when somebody releases it: then the append time of that
+record counts, no clock of a person. What was due before the end is spread over `spreadSeconds` after it, each eviction
+at the same instant for every reader, so a worker that starts anew, or a second one, does not change it.
+
+`Brakes` is a value. A reader replaces it with each record, so who asks keeps one view for as long as a step lasts.
+"""
+
+import zlib
+from collections.abc import Iterable, Mapping
+from typing import Final, NamedTuple
+
+import msgspec
+
+from evictstream.models.instants import MILLISECOND_US, SECOND_US, microseconds
+from evictstream.models.messages.brake import Brake, decode_brake
+from evictstream.models.messages.unreadable import Unreadable
+
+MOST_BRAKES: Final = 1_000
+"""Brakes that stand at once. Each eviction that is due is compared with all of its cluster, so more would cost more
+than the evictions. What comes beyond it is as a record that cannot be read: everything is held."""
+
+_FRACTIONS: Final = 2**32
+
+
+class Subject(NamedTuple):
+    """An eviction that is due, as brakes see it.
+
+    Attributes:
+        namespace: of the pod.
+        pod_uid: of the pod.
+        taint: key of the taint that is the reason.
+        due_us: since when it is due, microseconds.
+        zone: of the node; None where it is not known. A brake with zones does not hold it there.
+    """
+
+    namespace: str
+    pod_uid: str
+    taint: str
+    due_us: int
+    zone: str | None = None
+
+
+class Hold(NamedTuple):
+    """An eviction that has to wait.
+
+    Attributes:
+        brake: id of what holds it.
+        until_us: when it may go, unless something else holds it then; None until somebody releases it.
+    """
+
+    brake: str
+    until_us: int | None
+
+
+class StandingBrake(NamedTuple):
+    """A brake as its record has come.
+
+    Attributes:
+        brake: the record.
+        appended_us: its append time.
+    """
+
+    brake: Brake
+    appended_us: int
+
+    @property
+    def end_us(self) -> int | None:
+        """When it ends or has ended; None if somebody has to release it."""
+        end_us = None if self.brake.ends_at is None else microseconds(self.brake.ends_at)
+        if self.brake.is_released:
+            return self.appended_us if end_us is None else min(end_us, self.appended_us)
+        return end_us
+
+    def is_over(self, now_us: int) -> bool:
+        """Whether it can hold nothing any more."""
+        end_us = self.end_us
+        return end_us is not None and end_us + self.brake.spread_seconds * SECOND_US <= now_us
+
+    def hold(self, subject: Subject, now_us: int) -> Hold | None:
+        """Return until when it holds an eviction of one of its clusters; None if it does not."""
+        brake = self.brake
+        if brake.namespaces and subject.namespace not in brake.namespaces:
+            return None
+        if brake.taints and subject.taint not in brake.taints:
+            return None
+        if brake.zones and subject.zone not in brake.zones:
+            return None
+        end_us = self.end_us
+        if end_us is None:
+            return Hold(brake.id, None)
+        if subject.due_us > end_us:
+            return None
+        share = zlib.crc32(subject.pod_uid.encode()) * brake.spread_seconds * SECOND_US // _FRACTIONS
+        until_us = end_us + share
+        return Hold(brake.id, until_us) if now_us < until_us else None
+
+
+def longest_hold(brakes: Iterable[StandingBrake], subject: Subject, now_us: int) -> Hold | None:
+    """Return what holds an eviction longest; None if nothing does."""
+    longest: Hold | None = None
+    for standing in brakes:
+        hold = standing.hold(subject, now_us)
+        if hold is None:
+            continue
+        if hold.until_us is None:
+            return hold
+        if longest is None or hold.until_us > (longest.until_us or 0):
+            longest = hold
+    return longest
+
+
+class Brakes(msgspec.Struct, frozen=True):
+    """All brakes that have been read.
+
+    Attributes:
+        standing: by id, also those that are over until their records go.
+        unreadable: what is wrong with each record that is no brake, by its key. While there is one, all is held:
+            nobody knows what it was to hold.
+    """
+
+    standing: Mapping[str, StandingBrake] = {}
+    unreadable: Mapping[str, str] = {}
+
+    def with_record(self, key: bytes | None, value: bytes | None, appended_ms: int) -> "Brakes":
+        """Return the brakes after a record of the topic; one without a value removes what had its key."""
+        name = (key or b"").decode(errors="replace")
+        standing = {other: brake for other, brake in self.standing.items() if other != name}
+        unreadable = {other: detail for other, detail in self.unreadable.items() if other != name}
+        if value is not None:
+            try:
+                brake = decode_brake(value)
+            except Unreadable as error:
+                unreadable[name] = str(error)
+            else:
+                if brake.id != name:
+                    unreadable[name] = "the key is not the id of the brake"
+                elif len(standing) >= MOST_BRAKES:
+                    unreadable[name] = f"more than {MOST_BRAKES} brakes"
+                else:
+                    standing[name] = StandingBrake(brake, appended_ms * MILLISECOND_US)
+        return Brakes(standing, unreadable)
+
+    def objection(self) -> str | None:
+        """Return why nothing may be evicted at all: a record cannot be read; None if all can."""
+        for key, detail in self.unreadable.items():
+            return f"brake {key!r} cannot be read ({detail}); write it again, or remove it with `evictstream release`"
+        return None
+
+    def of_cluster(self, cluster: str, now_us: int) -> tuple[StandingBrake, ...]:
+        """Return the brakes that may hold evictions of a cluster now."""
+        return tuple(
+            standing
+            for standing in self.standing.values()
+            if (not standing.brake.clusters or cluster in standing.brake.clusters) and not standing.is_over(now_us)
+        )
+
+
+NO_BRAKES: Final = Brakes()

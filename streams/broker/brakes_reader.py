@@ -1,0 +1,121 @@
+"""Reads the topic of the brakes, as long as a process may issue or carry out evictions.
+
+One thread keeps the newest brakes. It also proves that they are the newest: twice a second it asks Kafka where the
+topic ends, and the view is as fresh as the last question whose end has been read. Who acts on evictions asks for that
+age first. Without an answer the view ages, so who cannot read brakes stops.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+import time
+from typing import Any, Final, Self
+
+import structlog
+from kafka import TopicPartition
+
+from evictstream.models.steering.brakes import NO_BRAKES, Brakes
+from evictstream.streams.broker.clients import our_errors
+from evictstream.streams.broker.consumers import open_consumer
+from evictstream.streams.errors import BrokerError
+from evictstream.streams.settings import Settings
+
+log = structlog.get_logger(__name__)
+
+_POLL_MS: Final = 250
+"""How long a poll waits; a record ends the wait."""
+
+_ASK_SECONDS: Final = 0.5
+"""Between two questions where the topic ends."""
+
+OLDEST_BRAKES_SECONDS: Final = 3.0
+"""A view of the brakes that is older counts as none. Six questions have had no answer by then; whoever sets a brake
+while a process is cut off from Kafka waits no longer for it."""
+
+_RETRY_SECONDS: Final = 0.5
+"""After an error of Kafka."""
+
+
+class BrakesReader:
+    """Keeps the brakes of a Kafka. Use as a context manager; any thread may ask.
+
+    Attributes:
+        brakes: the newest that were read. A value: keep it for as long as one decision takes.
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        self.brakes: Brakes = NO_BRAKES
+        self._settings = settings
+        self._place = TopicPartition(settings.brakes_topic, 0)
+        self._fresh_at = -math.inf
+        self._left_out = 0
+        self._stopped = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="brakes", daemon=True)
+
+    def __enter__(self) -> Self:
+        """Begin to read; nothing is known until `age_seconds` is finite."""
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """End."""
+        self._stopped.set()
+        self._thread.join(self._settings.request_timeout_seconds)
+
+    def age_seconds(self) -> float:
+        """Return how long ago all brakes are known to have been read; infinite before the first time."""
+        return time.monotonic() - self._fresh_at
+
+    def objection(self) -> str | None:
+        """Return why nothing may be evicted now; None if `brakes` says all."""
+        age = self.age_seconds()
+        if age > OLDEST_BRAKES_SECONDS:
+            since = "never" if math.isinf(age) else f"{age:.1f} s ago"
+            return (
+                f"brakes were last read to their end {since}; check the connection to Kafka, and the right to read them"
+            )
+        if self._left_out:
+            return f"{self._left_out} records of {self._place.topic} are in batches that cannot be used"
+        return self.brakes.objection()
+
+    def _run(self) -> None:
+        is_available = True
+        while not self._stopped.is_set():
+            try:
+                with our_errors(self._settings, f"read {self._place.topic}"):
+                    # Uncommitted: a brake holds as soon as it is written, whatever its writer leaves open.
+                    consumer = open_consumer(
+                        self._settings, isolation="read_uncommitted", group_id=None, auto_offset_reset="earliest"
+                    )
+                    try:
+                        self._follow(consumer)
+                        is_available = True
+                    finally:
+                        consumer.close()
+            except BrokerError as error:
+                if is_available:
+                    log.warning("brakes cannot be read", topic=self._place.topic, error=str(error))
+                is_available = False
+                self._stopped.wait(_RETRY_SECONDS)
+
+    def _follow(self, consumer: Any) -> None:
+        """Read from the beginning until stopped. A record that goes by compaction went after its successor came."""
+        consumer.assign([self._place])
+        consumer.seek_to_beginning(self._place)
+        brakes, is_whole = NO_BRAKES, False
+        end, asked_at = None, -math.inf
+        while not self._stopped.is_set():
+            now = time.monotonic()
+            if end is None and now >= asked_at + _ASK_SECONDS:
+                asked_at = now
+                end = consumer.end_offsets([self._place])[self._place]
+            for record in consumer.poll(timeout_ms=_POLL_MS).get(self._place, ()):
+                brakes = brakes.with_record(record.key, record.value, record.timestamp)
+            is_read = end is not None and consumer.position(self._place) >= end
+            is_whole |= is_read
+            self._left_out = consumer.left_out
+            if is_whole:  # a part would release what the rest holds
+                self.brakes = brakes
+            if is_read:
+                self._fresh_at, end = asked_at, None
