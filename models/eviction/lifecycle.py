@@ -77,6 +77,7 @@ def issue(step: Step, pod: PodState, eviction: Eviction, due: Due) -> None:
         issued_at_us=issued_at_us,
         next_attempt_us=issued_at_us + wait_us(rules.silence_us, rules.retry_ceiling_us, eviction_id, attempt),
         outcome=None,
+        held_by=None,
         unanswered_since_us=issued_at_us if eviction.unanswered_since_us is None else eviction.unanswered_since_us,
         known_us=known_us,
     )
@@ -94,10 +95,12 @@ def report(step: Step, pod: PodState, eviction: Eviction, result: ResultEvent, n
             state=_RETRYING if outcome in _FAILURES else eviction.state,
             next_attempt_us=next_attempt_us,
             outcome=outcome,
+            held_by=result.held_by if outcome is Outcome.HELD else None,
             unanswered_since_us=None,
         )
-    # `Accepted` is repeated: only the first one is worth a record.
-    decision = None if eviction.outcome is outcome else DecisionKind.REPORTED
+    # `Accepted` and `Held` are repeated: only the first one is worth a record.
+    is_repeated = eviction.outcome is outcome and eviction.held_by == after.held_by
+    decision = None if is_repeated else DecisionKind.REPORTED
     render(step, pod, Transition(eviction, after, decision, outcome_reason=result.reason))
 
 

@@ -51,6 +51,8 @@ _DONE = EvictionState.DONE
 _TOLERATION_EXPIRES = Verdict.TOLERATION_EXPIRES
 _ACCEPTED = Outcome.ACCEPTED
 _OBSERVED = Outcome.OBSERVED
+_REPEATABLE = frozenset({_ACCEPTED, Outcome.HELD})
+_NOT_FINAL = frozenset({None, _OBSERVED, *_REPEATABLE})
 
 _LEAVING: Final = TERMINATING | FINISHED
 
@@ -141,8 +143,9 @@ def apply_result(aggregate: NodeAggregate, event: ResultEvent, rules: RuleParame
 
     A result counts only for the current attempt of the current eviction while that attempt is outstanding, and only
     once: a repeated result must not move the next attempt. Two exceptions. An executor that runs an attempt twice may
-    fail first and succeed then, so a success counts after a failure. `Accepted` comes before any other outcome, and as
-    often as the executor repeats it: each one moves the next attempt, up to a limit, and the first one is recorded.
+    fail first and succeed then, so a success counts after a failure. `Accepted` and `Held` come before any other
+    outcome, and as often as the executor repeats them: each one moves the next attempt, `Accepted` up to a limit, and
+    the first one is recorded.
 
     Returns:
         The changes; `STALE` for a result of something else, `DUPLICATE` if this attempt's result was counted.
@@ -155,7 +158,7 @@ def apply_result(aggregate: NodeAggregate, event: ResultEvent, rules: RuleParame
     if not _is_current(step, event, pod, eviction):
         return STALE
     counted, reported = eviction.outcome, event.outcome
-    is_final = counted not in (None, _ACCEPTED, _OBSERVED)
+    is_final = counted not in _NOT_FINAL
     if is_final and (counted in _DELETION_EXPECTED or reported not in _DELETION_EXPECTED):
         return DUPLICATE
     if reported is _OBSERVED and counted is not None:
@@ -163,8 +166,9 @@ def apply_result(aggregate: NodeAggregate, event: ResultEvent, rules: RuleParame
     next_attempt_us = event.at_us + _pause_us(event, rules)
     if reported is _ACCEPTED:
         next_attempt_us = min(next_attempt_us, (eviction.issued_at_us or 0) + rules.accepted_limit_us)
-        if counted is _ACCEPTED and next_attempt_us <= (eviction.next_attempt_us or 0):
-            return DUPLICATE
+    is_repeated = reported is counted and event.held_by == eviction.held_by
+    if is_repeated and reported in _REPEATABLE and next_attempt_us <= (eviction.next_attempt_us or 0):
+        return DUPLICATE
     report(step, pod, eviction, event, next_attempt_us)
     return step.finish()
 
@@ -304,7 +308,7 @@ def _is_current(step: Step, event: ResultEvent, pod: PodState, eviction: Evictio
 
 def _pause_us(event: ResultEvent, rules: RuleParameters) -> int:
     match event.outcome:
-        case Outcome.ACCEPTED:
+        case Outcome.ACCEPTED | Outcome.HELD:
             return rules.accepted_silence_us
         case Outcome.SUCCEEDED | Outcome.GONE:
             return rules.success_grace_us

@@ -11,7 +11,7 @@ from evictstream.models.messages.vocabulary import API_VERSION, DecisionKind, De
 
 _SCHEDULED, _DUE, _MOVED = DecisionKind.SCHEDULED, DecisionKind.DUE, DecisionKind.MOVED
 _ISSUED, _RETRIED = DecisionKind.ISSUED, DecisionKind.RETRIED
-_OBSERVED = Outcome.OBSERVED
+_ACCEPTED, _HELD, _OBSERVED = Outcome.ACCEPTED, Outcome.HELD, Outcome.OBSERVED
 
 
 def render(step: Step, pod: PodState, change: Transition) -> None:
@@ -91,7 +91,8 @@ def _tell(step: Step, pod: PodState, eviction: Eviction, change: Transition, dec
             known_at=None if eviction.known_us is None else instant_text(eviction.known_us),
             next_attempt_at=None if next_attempt_us is None else instant_text(next_attempt_us),
             heard_at=None if heard_us is None else instant_text(heard_us),
-            outcome=eviction.outcome,
+            outcome=_ACCEPTED if eviction.outcome is _HELD else eviction.outcome,
+            held_by=eviction.held_by,
             outcome_reason=change.outcome_reason or None,
             previous=None if before is None else _previous(before),
             warnings=_warnings(step, pod, eviction) if has_new_deadline else (),

@@ -32,6 +32,9 @@ from evictstream.models.messages.vocabulary import EvictionState, Outcome, Verdi
 
 FORMAT: Final = 2
 
+_ACCEPTED = Outcome.ACCEPTED
+_HELD = Outcome.HELD
+
 _SHARED_TAINTS: Final = 1_024  # taints that the cache keeps; all nodes of a cluster use a few
 _LONGEST_SHARED: Final = 512  # characters of the longest taint that the cache keeps; a real one has at most 380
 
@@ -93,6 +96,7 @@ class _EvictionRow(msgspec.Struct, array_like=True, gc=False, kw_only=True):
     outcome: Outcome | None
     unanswered_since_us: int | None = None  # older rows have no such fields
     known_us: int | None = None
+    held_by: str | None = None
 
 
 class _DeletedPodRow(msgspec.Struct, array_like=True, gc=False, kw_only=True):
@@ -213,9 +217,10 @@ def eviction_value(eviction: Eviction) -> bytes:
             outage_since_us=due.outage_since_us,
             issued_at_us=eviction.issued_at_us,
             next_attempt_us=eviction.next_attempt_us,
-            outcome=eviction.outcome,
+            outcome=_ACCEPTED if eviction.outcome is _HELD else eviction.outcome,
             unanswered_since_us=eviction.unanswered_since_us,
             known_us=eviction.known_us,
+            held_by=eviction.held_by,
         )
     )
 
@@ -244,9 +249,10 @@ def read_eviction_value(key: bytes, value: bytes) -> Eviction:
         is_announced=row.is_announced,
         issued_at_us=row.issued_at_us,
         next_attempt_us=row.next_attempt_us,
-        outcome=row.outcome,
+        outcome=row.outcome if row.held_by is None else _HELD,
         unanswered_since_us=row.unanswered_since_us,
         known_us=row.known_us,
+        held_by=row.held_by,
     )
 
 

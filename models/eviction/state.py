@@ -114,6 +114,7 @@ class Eviction(msgspec.Struct, frozen=True, gc=False, kw_only=True):
         outcome: the result that was counted for the current attempt, if any.
         unanswered_since_us: when the first attempt was issued since the last result; None if a result came since.
         known_us: when the deadline was known, if only after it, as an edit of tolerations may have it; else None.
+        held_by: id of the brake for which the executor holds the current attempt, of the outcome `Held`; else None.
     """
 
     state: EvictionState
@@ -127,6 +128,7 @@ class Eviction(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     outcome: Outcome | None = None
     unanswered_since_us: int | None = None
     known_us: int | None = None
+    held_by: str | None = None
 
     @property
     def owed_us(self) -> int:

@@ -21,10 +21,11 @@ _MOST_EVICTIONS: Final = 100_000
 
 
 class CommandAnswer(msgspec.Struct, frozen=True, gc=False):
-    """The outcome of an `Evict`, and its reason."""
+    """The outcome of an `Evict`, its reason, and, of `Held`, the id of the brake."""
 
     outcome: Outcome
     reason: str
+    held_by: str | None = None
 
 
 class Reading(enum.Enum):

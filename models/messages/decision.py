@@ -11,6 +11,7 @@ from msgspec import Meta
 from evictstream.models.kubernetes.taints import BareTaint
 from evictstream.models.kubernetes.tolerations import Toleration
 from evictstream.models.messages import codec
+from evictstream.models.messages.brake import BrakeId
 from evictstream.models.messages.fields import (
     ApiVersion,
     Count,
@@ -120,6 +121,13 @@ class DecisionRecord(
         ),
     ] = None
     outcome: Annotated[Outcome | None, Meta(description="Result that was counted for the current attempt.")] = None
+    held_by: Annotated[
+        BrakeId | None,
+        Meta(
+            description="With the outcome `Accepted`: id of the brake for which the executor holds it (`Held`). Of"
+            " `Issued` and `Retried`: of the brake that has held it until now."
+        ),
+    ] = None
     outcome_reason: Annotated[str | None, Meta(description="The executor's explanation of it.")] = None
     previous: Annotated[PreviousDecision | None, Meta(description="The eviction before; absent for a new one.")] = None
     due_cause: Annotated[
@@ -136,6 +144,12 @@ class DecisionRecord(
             " time; the first one decides."
         ),
     ] = ()
+
+    @property
+    def result(self) -> Outcome | None:
+        """The outcome, `Held` told from other `Accepted`."""
+        is_held = self.outcome is Outcome.ACCEPTED and self.held_by is not None
+        return Outcome.HELD if is_held else self.outcome
 
 
 _decoder: Final = msgspec.json.Decoder(DecisionRecord)

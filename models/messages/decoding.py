@@ -238,6 +238,7 @@ def read_result_record(
         reason=result.reason,
         at_us=event_at_us(result.observed_at, append_at_us, limits),
         origin=origin,
+        held_by=result.held_by,
     )
 
 

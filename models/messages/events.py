@@ -69,6 +69,7 @@ class ResultEvent(msgspec.Struct, frozen=True, gc=False, kw_only=True):
         reason: explanation of the executor, for people; may be empty.
         at_us: event time, as for the other events.
         origin: place of the record.
+        held_by: id of the brake, of the outcome `Held`.
     """
 
     node: str
@@ -79,3 +80,4 @@ class ResultEvent(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     reason: str
     at_us: int
     origin: Origin
+    held_by: str | None = None

@@ -10,6 +10,7 @@ import msgspec
 from msgspec import Meta
 
 from evictstream.models.messages import codec
+from evictstream.models.messages.brake import BrakeId
 from evictstream.models.messages.fields import ApiVersion, ReadInstant
 from evictstream.models.messages.unreadable import Unreadable, UnreadableReason
 from evictstream.models.messages.vocabulary import Outcome
@@ -17,9 +18,11 @@ from evictstream.models.messages.vocabulary import Outcome
 RESULT_KIND: Final = "EvictionResult"
 
 _AT_LEAST_1: Final = {"minLength": 1}
+_OUTCOMES: Final = {outcome.value: outcome for outcome in Outcome if outcome is not Outcome.HELD}
+"""As a result says them."""
 
 
-class EvictionResult(msgspec.Struct, frozen=True, gc=False, rename="camel", kw_only=True):
+class EvictionResult(msgspec.Struct, frozen=True, gc=False, rename="camel", kw_only=True, omit_defaults=True):
     """What an executor did with one attempt."""
 
     api_version: ApiVersion
@@ -37,13 +40,20 @@ class EvictionResult(msgspec.Struct, frozen=True, gc=False, rename="camel", kw_o
             description="`Accepted`: it is queued, another outcome follows. `Succeeded`: the delete was accepted."
             " `Gone`: no pod with this UID. `Failed`: it did not work. `Obsolete`: overtaken by what the executor"
             " knows. `Refused`: it may or will not. `Observed`: trial run.",
-            extra_json_schema={"enum": [outcome.value for outcome in Outcome]},
+            extra_json_schema={"enum": list(_OUTCOMES)},
         ),
     ]
     reason: Annotated[str, Meta(description="Explanation for people.")] = ""
     observed_at: Annotated[ReadInstant | None, Meta(description="When; absent means when the record was appended.")] = (
         None
     )
+    held_by: Annotated[
+        BrakeId | None,
+        Meta(
+            description="With `Accepted`: the id of the brake that holds it. It is `Held`: not queued, and the next"
+            " attempt comes when the brake has ended."
+        ),
+    ] = None
 
 
 _decoder: Final = msgspec.json.Decoder(EvictionResult)
@@ -61,15 +71,16 @@ def decode_result_except_outcome(text: bytes | str) -> EvictionResult:
 
 
 def read_outcome(result: EvictionResult) -> Outcome:
-    """Read the outcome.
+    """Read the outcome: `Held` is `Accepted` by a brake.
 
     Raises:
         Unreadable: it is not a known one.
     """
     try:
-        return Outcome(result.outcome)
-    except ValueError:
+        outcome = _OUTCOMES[result.outcome]
+    except KeyError:
         raise Unreadable(UnreadableReason.UNKNOWN_OUTCOME, "outcome") from None  # the error's text quotes the record
+    return Outcome.HELD if outcome is Outcome.ACCEPTED and result.held_by is not None else outcome
 
 
 def decode_result(text: bytes | str) -> EvictionResult:

@@ -97,6 +97,8 @@ class Outcome(enum.StrEnum):
     """The executor may not, or does not want to, evict this pod."""
     OBSERVED = "Observed"
     """The executor only watches (trial run)."""
+    HELD = "Held"
+    """A brake holds it. Messages and rows say `Accepted` with the brake's id: readers that know no brakes wait too."""
 
 
 class DecisionKind(enum.StrEnum):

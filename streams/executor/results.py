@@ -107,8 +107,9 @@ def result_text(command: EvictionCommand, answer: CommandAnswer) -> bytes:
         pod=command.pod,
         pod_uid=command.pod_uid,
         node=command.node,
-        outcome=answer.outcome,
+        outcome=Outcome.ACCEPTED if answer.outcome is Outcome.HELD else answer.outcome,
         reason=answer.reason[:LONGEST_REASON],
         observed_at=dt.datetime.now(dt.UTC),
+        held_by=answer.held_by,
     )
     return msgspec.json.encode(result)

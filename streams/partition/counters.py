@@ -83,8 +83,8 @@ class WorkerCounters:
                 pending[decision.cluster] = max(0, pending[decision.cluster] - 1)
                 if decision.decision is DecisionKind.COMPLETED and decision.verdict in DELETED:
                     self.deletion.observe(seconds_late(decision.known_at or decision.deadline, decision.cause.at))
-            elif decision.decision is DecisionKind.REPORTED and decision.outcome is not None:
-                self.results[decision.outcome._value_] += 1
+            elif decision.decision is DecisionKind.REPORTED and (result := decision.result) is not None:
+                self.results[result._value_] += 1
 
 
 def seconds_late(owed: str, at: str) -> float:

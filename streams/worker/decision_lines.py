@@ -47,7 +47,7 @@ class DecisionLines:
             outcome: Outcome | None = None
             level: Level = "info"
             if decision.decision is DecisionKind.REPORTED:
-                outcome = decision.outcome
+                outcome = decision.result
                 if outcome is None or outcome is Outcome.SUCCEEDED:
                     continue
                 level = "warning" if outcome in _NEEDING_A_LOOK else "info"
@@ -88,5 +88,5 @@ def _facts(decision: DecisionRecord) -> dict[str, object]:
     if kind is DecisionKind.ISSUED:
         facts["late_seconds"] = round(seconds_late(decision.known_at or decision.deadline, decision.cause.at), 3)
     if kind is DecisionKind.REPORTED:
-        facts |= {"outcome": str(decision.outcome), "reason": decision.outcome_reason or ""}
+        facts |= {"outcome": str(decision.result), "reason": decision.outcome_reason or ""}
     return facts

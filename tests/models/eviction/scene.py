@@ -106,7 +106,14 @@ class Scene:
         )
         return self.keep(apply_pod(self.aggregate, event, self.rules))
 
-    def result(self, at: float, outcome: Outcome, command: EvictionCommand | None = None, reason: str = "") -> Changes:
+    def result(
+        self,
+        at: float,
+        outcome: Outcome,
+        command: EvictionCommand | None = None,
+        reason: str = "",
+        held_by: str | None = None,
+    ) -> Changes:
         command = command or self.commands[-1]
         event = ResultEvent(
             node=NODE,
@@ -117,6 +124,7 @@ class Scene:
             reason=reason,
             at_us=us(at),
             origin=ORIGIN,
+            held_by=held_by,
         )
         return self.keep(apply_result(self.aggregate, event, self.rules))
 

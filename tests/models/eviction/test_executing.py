@@ -79,6 +79,37 @@ def test_a_slow_clock_withdraws_nothing_and_delays_the_repeat() -> None:
     assert scene.actions == ["Evict 0", "Evict 90"]
 
 
+def test_held_says_by_what_and_ends_nothing() -> None:
+    scene = issued()
+    scene.result(62, Outcome.HELD, held_by="b-1")
+    held = scene.decisions[-1]
+    assert (held.outcome, held.held_by, held.result) == (Outcome.ACCEPTED, "b-1", Outcome.HELD)
+    assert (scene.state, next_attempt(scene)) == ("issued", 122)
+    scene.fire(122)
+    assert (scene.commands[-1].attempt, scene.commands[-1].eviction_id) == (2, scene.commands[0].eviction_id)
+    assert scene.decisions[-1].result is None
+
+
+def test_held_is_repeated_without_end_and_recorded_once() -> None:
+    scene = issued()
+    for at in range(62, 62 + 7_200, 30):
+        assert scene.result(at, Outcome.HELD, held_by="b-1").effect == "changed"
+        assert next_attempt(scene) == at + 60
+    assert scene.kinds[-2:] == ["Issued", "Reported"]
+    assert scene.result(at, Outcome.HELD, held_by="b-1") is DUPLICATE
+    scene.result(at + 1, Outcome.HELD, held_by="b-2")
+    assert scene.decisions[-1].held_by == "b-2"
+
+
+@pytest.mark.parametrize("outcome", [Outcome.SUCCEEDED, *FAILING, Outcome.ACCEPTED])
+def test_any_outcome_counts_after_held(outcome: Outcome) -> None:
+    held, plain = issued(), issued()
+    held.result(61, Outcome.HELD, held_by="b-1")
+    for scene in (held, plain):
+        scene.result(62, outcome)
+    assert held.aggregate.pods["pod-1"] == plain.aggregate.pods["pod-1"]
+
+
 @pytest.mark.parametrize("other", [Outcome.ACCEPTED, Outcome.FAILED, Outcome.SUCCEEDED, Outcome.GONE])
 def test_an_observer_neither_ends_nor_moves_an_attempt(other: Outcome) -> None:
     """Whether it speaks before or after the one that acts: all is as if it had said nothing."""

@@ -101,6 +101,18 @@ def test_result_event() -> None:
     assert isinstance(result({"observedAt": None}), ResultEvent)
 
 
+def test_held_is_accepted_with_the_id_of_a_brake() -> None:
+    held = result({"outcome": "Accepted", "heldBy": "b-1"})
+    assert isinstance(held, ResultEvent)
+    assert (held.outcome, held.held_by) == (Outcome.HELD, "b-1")
+    failed = result({"heldBy": "b-1"})
+    assert isinstance(failed, ResultEvent)
+    assert failed.outcome is Outcome.FAILED
+    for wrong in ({"outcome": "Held", "heldBy": "b-1"}, {"outcome": "Accepted", "heldBy": "no id"}):
+        with pytest.raises(Unreadable):
+            result(wrong)
+
+
 def test_a_change_tells_its_epoch() -> None:
     for event in (node({"epoch": 3}), pod({"epoch": 3})):
         assert isinstance(event, NodeEvent | PodEvent)

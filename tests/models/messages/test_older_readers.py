@@ -11,16 +11,22 @@ import jsonschema  # type: ignore[import-untyped]
 import msgspec
 import pytest
 
-from evictstream.models.eviction import Origin
+from evictstream.models.eviction import Eviction, EvictionState, Origin, Outcome
+from evictstream.models.eviction.row_values import eviction_value, read_eviction_value
+from evictstream.models.eviction.state import Due
+from evictstream.models.execution.command_log import CommandAnswer
+from evictstream.models.kubernetes import Taint
 from evictstream.models.messages.codec import encode
 from evictstream.models.messages.command import EvictionCommand, decode_command
 from evictstream.models.messages.decision import decode_decision
 from evictstream.models.messages.decoding import read_node_record, read_pod_record, read_result_record
-from evictstream.models.messages.result import decode_result
+from evictstream.models.messages.result import decode_result, read_outcome
 from evictstream.models.messages.schemas import schema_texts
 from evictstream.models.messages.signals import Bookmark
 from evictstream.models.messages.unreadable import Unreadable
+from evictstream.models.messages.vocabulary import Verdict
 from evictstream.models.messages.watch_event import decode_watch_event
+from evictstream.streams.executor.results import result_text
 from tests.models.messages.test_commands_and_decisions import told
 from tests.models.messages.test_decoding import APPEND_US, NODE, ORIGIN, POD, RESULT
 
@@ -32,6 +38,13 @@ SIGNALS: dict[str, dict[str, Any]] = {
     "FORGET": {},
     "ACCEPT_GAP": {},
 }
+DUE = Due(
+    deadline_us=APPEND_US,
+    verdict=Verdict.UNTOLERATED,
+    taint=Taint("a", "", "NoExecute"),
+    toleration=None,
+    window_start_us=APPEND_US,
+)
 Reader = Callable[[bytes], object]
 RecordReader = Callable[[bytes, bytes, int, Origin], object]
 
@@ -116,6 +129,32 @@ def test_an_executor_of_fewer_fields_reads_todays_commands() -> None:
     assert isinstance(command, EvictionCommand)
     older = msgspec.json.decode(encode(command), type=CommandAsOnceWritten)
     assert (older.eviction_id, older.revision, older.node) == (command.eviction_id, command.revision, command.node)
+
+
+class ResultAsBeforeBrakes(msgspec.Struct, rename="camel", kw_only=True):
+    """What a worker that knows no brakes reads of a result, and a person's program of a decision."""
+
+    outcome: Literal["Accepted", "Succeeded", "Gone", "Failed", "Obsolete", "Refused", "Observed"]
+    eviction_id: str
+    attempt: int
+
+
+def test_readers_before_brakes_wait_for_what_is_held() -> None:
+    """In a result, in a decision, and in the row of an eviction."""
+    result = result_text(STORY.commands[-1], CommandAnswer(Outcome.HELD, "the network flaps", "b-1"))
+    assert (read := decode_result(result)).held_by == "b-1"
+    assert read_outcome(read) is Outcome.HELD
+    decision = msgspec.structs.replace(STORY.decisions[-1], outcome=Outcome.ACCEPTED, held_by="b-1")
+    assert decode_decision(encode(decision)).result is Outcome.HELD
+    for text in (result, encode(decision)):
+        assert msgspec.json.decode(text, type=ResultAsBeforeBrakes).outcome == "Accepted"
+    eviction = Eviction(state=EvictionState.ISSUED, ordinal=0, due=DUE, outcome=Outcome.HELD, held_by="b-1")
+    row = eviction_value(eviction)
+    assert read_eviction_value(b"e", row) == eviction
+    fields = msgspec.msgpack.decode(row)
+    assert fields[-1] == "b-1"
+    before = read_eviction_value(b"e", msgspec.msgpack.encode(fields[:-1]))
+    assert before == msgspec.structs.replace(eviction, outcome=Outcome.ACCEPTED, held_by=None)
 
 
 def test_another_api_version_is_refused() -> None:
