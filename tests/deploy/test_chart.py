@@ -43,7 +43,9 @@ def test_the_schema_is_made_of_the_settings() -> None:
 
 
 def test_without_values_the_schema_says_what_to_give() -> None:
-    assert paths({}) == {"/image/repository", "/kafka/bootstrapServers", "/clusters"}
+    missing = {error.message for error in VALIDATOR.iter_errors(DEFAULTS) if error.validator == "required"}
+    assert missing == {f"'{name}' is a required property" for name in ("repository", "bootstrapServers")}
+    assert paths({}) == {"/image", "/kafka", "/clusters"}
 
 
 @pytest.mark.parametrize("values", TAKEN.values(), ids=TAKEN)
@@ -79,6 +81,7 @@ def test_each_value_has_a_default_or_has_to_be_given() -> None:
         return found
 
     optional = {"global", *(each for each in fields(schema()) if each.startswith(("settings.", "kafka.users.")))}
+    optional |= {"image.repository", "kafka.bootstrapServers"}
     assert fields(schema()) - optional <= given(DEFAULTS)
 
 
@@ -104,6 +107,14 @@ def blocks(language: str) -> list[str]:
 @pytest.mark.parametrize("text", blocks("yaml"), ids=lambda text: text.split(":")[0])
 def test_values_on_the_page_are_taken(text: str) -> None:
     assert paths(merged(LEAST, yaml.safe_load(text))) == set()
+
+
+def test_commands_after_the_installation_are_real() -> None:
+    notes = (CHART / "templates" / "NOTES.txt").read_text(encoding="utf-8")
+    commands = re.findall(r"^ +(?:\{\{ \$cli \}\} )?evictstream (.+)$", notes, re.MULTILINE)
+    assert {each.split()[0] for each in commands} == {"topics", "get", "commands", "explain", "shadow"}
+    for each in commands:
+        parse(shlex.split(each))
 
 
 def test_commands_on_the_page_are_real() -> None:

@@ -117,10 +117,11 @@ class PodProcesses:
         self._client.create(f"{self._path('pods')}/{pod['metadata']['name']}/binding", binding | {"target": target})
 
     def _ended(self, pod: Object, process: ContainerProcess) -> None:
-        if pod["spec"]["restartPolicy"] == "Always":
+        policy, has_failed = pod["spec"]["restartPolicy"], process.exit_code != 0
+        if policy == "Always" or (policy == "OnFailure" and has_failed):
             process.start()
             return
-        phase = "Succeeded" if process.exit_code == 0 else "Failed"
+        phase = "Failed" if has_failed else "Succeeded"
         self._client.patch(f"{self._path('pods')}/{process.name}/status", {"status": {"phase": phase}})
 
     def _remove(self, pod: Object) -> None:

@@ -83,6 +83,14 @@ def test_helm_refuses_wrong_values_with_their_path(values: Values, path: str) ->
     assert done.stdout == ""
 
 
+def test_helm_says_which_values_are_missing() -> None:
+    done = helm("template", RELEASE, str(CHART))
+    assert done.returncode != 0
+    assert "at '/image': missing property 'repository'" in done.stderr
+    assert "at '/kafka': missing property 'bootstrapServers'" in done.stderr
+    assert "at '/clusters': minItems: got 0, want 1" in done.stderr
+
+
 def test_a_name_of_two_clusters_is_refused() -> None:
     values = {
         "kubeconfigSecretName": "fleet",

@@ -75,6 +75,8 @@ spec:
       {{- end }}
       resources:
         {{- toYaml .resources | nindent 8 }}
+      # `kubectl describe pod` shows why it has ended.
+      terminationMessagePolicy: FallbackToLogsOnError
       {{- if .probed }}
       ports:
         - name: health
