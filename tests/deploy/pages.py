@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 import re
+import textwrap
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 
-_FENCE = re.compile(r"^```(?P<words>[^\n]*)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
+_FENCE = re.compile(r"^(?P<indent> *)```(?P<words>[^\n]*)\n(?P<text>.*?)^(?P=indent)```$", re.MULTILINE | re.DOTALL)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -17,7 +18,7 @@ class Example:
 
     Attributes:
         words: what stands behind the fence, language first. Renderers look at the language only.
-        text: what is between the fences.
+        text: what is between the fences, without the indentation of a list.
         line: where it begins, for whoever has to mend it.
     """
 
@@ -34,7 +35,7 @@ def page(name: str) -> str:
 def examples(text: str) -> list[Example]:
     """Take the fenced blocks out of a page, in order."""
     return [
-        Example(tuple(found["words"].split()), found["text"], text.count("\n", 0, found.start()) + 1)
+        Example(tuple(found["words"].split()), textwrap.dedent(found["text"]), text.count("\n", 0, found.start()) + 1)
         for found in _FENCE.finditer(text)
     ]
 

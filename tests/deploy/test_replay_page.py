@@ -11,25 +11,34 @@ from pathlib import Path
 import pytest
 
 from tests.deploy.pages import ROOT, Example, examples, page
+from tests.docs.shell_blocks import through
+from tests.harness import copies
+from tests.harness.ends import MAIN
 
 NAMES = ("replay.md", "what-if.md")
 CONSOLES = [(name, example) for name in NAMES for example in examples(page(name)) if example.words == ("console",)]
-SHELL = 'evictstream() { "$PYTHON" -m evictstream.streams.cli.main "$@"; }\n'
+PATIENCE_SECONDS = 60.0
 COMMAND = re.compile(r"^\$ ((?:.*\\\n)*.*\n)", re.MULTILINE)
 """A command line of a console block, with the lines that continue it."""
 
 
 def printed(command: str, folder: Path) -> str:
-    """Run a command of the page in a shell, in a folder that has the examples; returns what it prints."""
-    result = subprocess.run(
-        ["/bin/bash", "-o", "pipefail", "-c", SHELL + command],
+    """Run a command of the page in a folder that has the examples; returns what it prints."""
+    words, rest = through(command.replace("\\\n", " "))
+    result = copies.run(
+        [sys.executable, "-m", MAIN, *words],
         cwd=folder,
-        env=os.environ | {"EVICTSTREAM_PARTITIONS": "8", "PYTHON": sys.executable},
-        capture_output=True,
+        env=os.environ | {"EVICTSTREAM_PARTITIONS": "8"},
+        stdin=subprocess.DEVNULL,
         text=True,
-        check=True,
+        timeout=PATIENCE_SECONDS,
     )
-    return "".join(f"{line.rstrip()}\n" for line in result.stdout.splitlines())
+    assert result.returncode == 0, result.stderr
+    shown = result.stdout
+    if rest:
+        assert rest[0] == "|"
+        shown = subprocess.run(rest[1:], input=shown, capture_output=True, text=True, check=True).stdout
+    return "".join(f"{line.rstrip()}\n" for line in shown.splitlines())
 
 
 @pytest.mark.slow  # a process for each command
