@@ -45,10 +45,11 @@ def _typed(line: str, known: Mapping[str, object]) -> Iterator[NamedOption]:
         words = part.split()
         if words and words[0].startswith("-"):
             yield from (NamedOption(option, None) for option in LONG_OPTION.findall(part))
-        if "evictstream" not in words:
+        begin = _of_the_program(words)
+        if begin is None:
             continue
         command = ""
-        for word in words[words.index("evictstream") + 1 :]:
+        for word in words[begin:]:
             longer = f"{command} {word}".strip()
             if word == "--":
                 break
@@ -56,3 +57,12 @@ def _typed(line: str, known: Mapping[str, object]) -> Iterator[NamedOption]:
                 command = longer
             elif OPTION.fullmatch(word.partition("=")[0]):
                 yield NamedOption(word.partition("=")[0], command)
+
+
+def _of_the_program(words: list[str]) -> int | None:
+    """Where the words for evictstream begin; for helm and kubectl it is a name, unless they run it."""
+    for number, word in enumerate(words):
+        is_name = words[0] in {"helm", "kubectl"} and words[number - 1] not in {"--", "kubectl"}
+        if word == "evictstream" and not is_name:
+            return number + 1
+    return None

@@ -11,6 +11,7 @@ import pytest
 
 from evictstream.streams.errors import CredentialsError
 from tests.deploy.pages import ROOT
+from tests.docs.shell_blocks import PAGES as ALL_PAGES
 from tests.streams.cli.command_tree import commands, options_of
 from tests.streams.cli.named_options import NamedOption, named_options
 
@@ -136,9 +137,7 @@ def test_every_option_in_a_text_of_the_program_exists() -> None:
     assert not wrong, "\n".join(wrong)
 
 
-@pytest.mark.parametrize(
-    "page", ["README.md", "CONTRIBUTING.md", *sorted(f"docs/{page.name}" for page in (ROOT / "docs").glob("*.md"))]
-)
+@pytest.mark.parametrize("page", [page for page in ALL_PAGES if not page.startswith(("CHANGELOG", "docs/decisions"))])
 def test_every_option_on_a_page_exists(page: str) -> None:
     of_page = PAGES.get(Path(page).name, set(OPTIONS))
     wrong = []
@@ -163,6 +162,8 @@ def test_every_option_on_a_page_exists(page: str) -> None:
             [NamedOption("-b", ""), NamedOption("--yes", "topics check")],
         ),
         ("`evictstream conformance feed -- ./own --workers 4`", []),
+        ("`helm install evictstream chart --wait`", []),
+        ("`kubectl -n evictstream exec w-0 -- evictstream get nodes --watch`", [NamedOption("--watch", "get nodes")]),
     ],
 )
 def test_what_a_text_names(text: str, said: list[NamedOption]) -> None:
