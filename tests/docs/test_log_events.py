@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import re
 from collections import defaultdict
 from pathlib import Path
@@ -21,6 +22,7 @@ def rows() -> list[tuple[str, set[str]]]:
     return [(event, set(levels.split(", "))) for events, levels in entries for event in re.findall(r"`(.+?)`", events)]
 
 
+@functools.cache
 def logged() -> dict[str, set[str]]:
     """Levels by event, as calls have them; all levels for texts that are arguments of something else."""
     found: dict[str, set[str]] = defaultdict(set)
@@ -37,14 +39,11 @@ def logged() -> dict[str, set[str]]:
     return found
 
 
-EVENTS = logged()
-
-
 @pytest.mark.parametrize(("event", "levels"), rows())
 def test_an_event_of_the_page_is_logged(event: str, levels: set[str]) -> None:
     assert levels <= LEVELS
-    assert event in EVENTS
-    assert EVENTS[event] <= levels
+    assert event in logged()
+    assert logged()[event] <= levels
 
 
 def test_the_page_has_the_lists() -> None:

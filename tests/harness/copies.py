@@ -2,8 +2,8 @@
 
 `python -m tests.harness.copies` is the process that is copied, one for each process of pytest. It has no thread and no
 connection; an order is a command line, an environment and the ends of pipes. What it forks runs the module as
-`python -m` does: same signals, output, exit codes and end. A program that has to be measured, or that has other
-options of the interpreter, is started by `subprocess` itself.
+`python -m` does: same signals, output, exit codes and end, but for what modules hold. A program that has to be
+measured, or that has other options of the interpreter, is started by `subprocess` itself.
 """
 
 from __future__ import annotations
@@ -178,16 +178,37 @@ def _run(order: dict[str, Any]) -> None:
     module, *arguments = order["arguments"]
     sys.argv = [module, *arguments]
     sys.modules.pop(module, None)
-    runpy.run_module(module, run_name="__main__", alter_sys=True)
+    code = 0
+    try:
+        runpy.run_module(module, run_name="__main__", alter_sys=True)
+    except SystemExit as end:
+        if not isinstance(end.code, int | None):
+            raise
+        code = end.code or 0
+    _end_at_once(code)
+
+
+def _end_at_once(code: int) -> NoReturn:
+    """Do what the interpreter does at its end, but leave to the system what modules hold.
+
+    To let go of all of it, one by one, takes longer than most commands.
+    """
+    threading._shutdown()  # type: ignore[attr-defined]
+    atexit._run_exitfuncs()
+    gc.collect()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)
 
 
 def main() -> None:
     """Import what commands import, and fork whenever it is asked for."""
-    import evictstream.streams as product  # noqa: PLC0415 - not in those who order
+    import evictstream as product  # noqa: PLC0415 - not in those who order
 
     for found in pkgutil.walk_packages(product.__path__, f"{product.__name__}."):
         if not set(found.name.split(".")).intersection(LEFT_OUT):
             importlib.import_module(found.name)
+    importlib.import_module("typer.rich_utils")  # what shows help
     gc.freeze()  # else each copy walks through all of it, and has it for itself then
     gc.disable()
     with socket.socket(fileno=int(sys.argv[1])) as orders:

@@ -35,7 +35,7 @@ def test_it_has_its_own_arguments_input_environment_and_exit_code(
         text=True,
     ) as process:
         stdout, stderr = process.communicate("read\n", 30)
-    assert stdout == "['a', 'b c'] 'read\\n' 'given' '/' __main__\n"
+    assert stdout == "['a', 'b c'] 'read\\n' 'given' '/' __main__\nleft\n"
     assert "UserWarning: odd" in stderr
     assert process.returncode == code
 

@@ -19,6 +19,7 @@ def silent(*arguments: str) -> dict[str, object]:
     return found
 
 
+@pytest.mark.slow
 def test_a_whole_zone_surely_loses_its_pods() -> None:
     found = silent("--zone", "z-a")
     assert found["tainted"] == {"fewest": 6, "most": 6}

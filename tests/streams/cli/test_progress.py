@@ -30,7 +30,7 @@ POD = "shop/p-0-0"
 def recording(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("progress") / "outage"
     with RecordingWriter(folder, partitions=1) as writer:
-        for record in outage(nodes=300, pods=20):
+        for record in outage(nodes=3, pods=2):
             writer.write(record)
     return folder
 
