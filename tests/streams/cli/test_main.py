@@ -87,7 +87,7 @@ def test_schemas_are_printed(cli: RunCli) -> None:
         assert json.loads(cli("schema", name).stdout)["$id"] == f"urn:evictstream:v1:{name}"
     wrong = cli("schema", "nope")
     assert wrong.returncode == ExitCode.WRONG_USE
-    assert "name one of command, " in wrong.stderr
+    assert "name one of brake, command, " in wrong.stderr
 
 
 @pytest.mark.parametrize("columns", [40, 60, 80])
