@@ -4,9 +4,11 @@ All steps are synchronous and deterministic: the same aggregate and the same arg
 alone issues evictions; the others only decide.
 """
 
+from collections.abc import Sequence
 from typing import Final, assert_never
 
 from evictstream.models.eviction.executor_queue import ExecutorQueue, held_until_us, is_only_observed
+from evictstream.models.eviction.held_attempts import hold_of, owed_after_held_us
 from evictstream.models.eviction.lifecycle import issue, reconcile, remove, report, wait_us
 from evictstream.models.eviction.node_steps import expire
 from evictstream.models.eviction.rendering import render
@@ -18,6 +20,7 @@ from evictstream.models.eviction.state import (
     MIRROR,
     OVER_LIMIT,
     TERMINATING,
+    Due,
     Eviction,
     NodeAggregate,
     PodState,
@@ -42,16 +45,19 @@ from evictstream.models.kubernetes.resource_versions import (
 from evictstream.models.kubernetes.shapes import TERMINAL_PHASES
 from evictstream.models.messages.events import PodEvent, ResultEvent
 from evictstream.models.messages.vocabulary import CauseKind, EventType, EvictionState, Outcome, Verdict
+from evictstream.models.steering.brakes import Hold, StandingBrake
 
 _CHANGED = InputEffect.CHANGED  # see `evictstream.models.eviction` for these constants
 _POD = RowKind.POD
 _DELETED = EventType.DELETED
 _TIMER = CauseKind.TIMER
 _DONE = EvictionState.DONE
+_SCHEDULED = EvictionState.SCHEDULED
 _TOLERATION_EXPIRES = Verdict.TOLERATION_EXPIRES
 _ACCEPTED = Outcome.ACCEPTED
 _OBSERVED = Outcome.OBSERVED
-_REPEATABLE = frozenset({_ACCEPTED, Outcome.HELD})
+_HELD = Outcome.HELD
+_REPEATABLE = frozenset({_ACCEPTED, _HELD})
 _NOT_FINAL = frozenset({None, _OBSERVED, *_REPEATABLE})
 
 _LEAVING: Final = TERMINATING | FINISHED
@@ -181,6 +187,8 @@ def fire(
     *,
     heard_us: int | None = None,
     queue: ExecutorQueue | None = None,
+    brakes: Sequence[StandingBrake] = (),
+    held_by: str | None = None,
 ) -> Changes:
     """Apply a wake-up: decide again with the newest facts, and issue the attempt that is owed to this pod now.
 
@@ -195,10 +203,13 @@ def fire(
         heard_us: when the cluster's feed was last heard, for the record of an attempt; None if it never was.
         queue: what the cluster's executor last reported; what waits there is not issued again. None without a report.
             What was only observed has no wake-up of its own: call this for it after each report.
+        brakes: those that may hold evictions of the cluster now. Whatever has a hold has no wake-up of its own before
+            the brake ends: call this for it after each change of its brake.
+        held_by: the brake that has held it until now, for the record of an attempt.
 
     Returns:
-        The changes: an `Evict`; or a `Cancel` or a moved deadline, if the rules have changed; or only a wake-up, with
-        the effect `unchanged`; or `UNCHANGED`.
+        The changes: an `Evict`; or a `Cancel` or a moved deadline, if the rules have changed; or only a wake-up or a
+        hold, with the effect `unchanged`; or `UNCHANGED`.
     """
     if not pod_uid:
         return expire(aggregate, now_us, rules)
@@ -209,17 +220,41 @@ def fire(
     due = reconcile(step, pod)
     eviction = pod.eviction
     if due is not None and eviction is not None:
-        owed_us = None if is_only_observed(eviction, queue) else eviction.wakeup_us
-        # A repeat waits for the deadline too: the worker's clock may be behind the record that moved the deadline.
-        if owed_us is not None and due.verdict is _TOLERATION_EXPIRES:
-            owed_us = max(owed_us, due.deadline_us)
-        if owed_us is not None and queue is not None:
-            owed_us = max(owed_us, held_until_us(queue, eviction, rules))
+        owed_us = _owed_us(pod, eviction, due, rules, queue=queue, brakes=brakes)
         if owed_us is not None and owed_us <= now_us:
-            issue(step, pod, eviction, due)
-        elif owed_us is not None and not step.wakeups:
-            step.wake(owed_us, pod_uid)
+            step.hold = hold_of(pod, eviction, due, brakes, now_us) if brakes else None
+            if step.hold is None:
+                step.held_by = held_by or (eviction.held_by if eviction.state is not _SCHEDULED else None)
+                issue(step, pod, eviction, due)
+            elif step.hold.until_us is not None:
+                step.wake(step.hold.until_us, pod_uid)
+        elif owed_us is not None:
+            if eviction.outcome is _HELD and eviction.held_by is not None and eviction.state is not _SCHEDULED:
+                step.hold = Hold(eviction.held_by, owed_us)
+            if not step.wakeups:
+                step.wake(owed_us, pod_uid)
     return step.finish()
+
+
+def _owed_us(
+    pod: PodState,
+    eviction: Eviction,
+    due: Due,
+    rules: RuleParameters,
+    *,
+    queue: ExecutorQueue | None,
+    brakes: Sequence[StandingBrake],
+) -> int | None:
+    """Return when the next attempt is owed, if no brake of the worker holds it; None for what was only observed."""
+    if eviction.outcome is _HELD and eviction.state is not _SCHEDULED:
+        return owed_after_held_us(pod, eviction, brakes, rules)
+    owed_us = None if is_only_observed(eviction, queue) else eviction.wakeup_us
+    # A repeat waits for the deadline too: the worker's clock may be behind the record that moved the deadline.
+    if owed_us is not None and due.verdict is _TOLERATION_EXPIRES:
+        owed_us = max(owed_us, due.deadline_us)
+    if owed_us is not None and queue is not None:
+        owed_us = max(owed_us, held_until_us(queue, eviction, rules))
+    return owed_us
 
 
 def _add(aggregate: NodeAggregate, event: PodEvent, version: Version, rules: RuleParameters, opened: int) -> Changes:

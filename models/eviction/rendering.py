@@ -65,7 +65,8 @@ def _tell(step: Step, pod: PodState, eviction: Eviction, change: Transition, dec
         )
     is_observed = eviction.outcome is _OBSERVED  # no attempt follows before an executor reports
     next_attempt_us = None if change.after is None or is_observed else eviction.next_attempt_us
-    heard_us = step.heard_us if decision is _ISSUED or decision is _RETRIED else None
+    is_issue = decision is _ISSUED or decision is _RETRIED
+    heard_us = step.heard_us if is_issue else None
     has_new_deadline = decision is _SCHEDULED or decision is _DUE or decision is _MOVED
     step.decisions.append(
         DecisionRecord(
@@ -92,7 +93,7 @@ def _tell(step: Step, pod: PodState, eviction: Eviction, change: Transition, dec
             next_attempt_at=None if next_attempt_us is None else instant_text(next_attempt_us),
             heard_at=None if heard_us is None else instant_text(heard_us),
             outcome=_ACCEPTED if eviction.outcome is _HELD else eviction.outcome,
-            held_by=eviction.held_by,
+            held_by=step.held_by if is_issue else eviction.held_by,
             outcome_reason=change.outcome_reason or None,
             previous=None if before is None else _previous(before),
             warnings=_warnings(step, pod, eviction) if has_new_deadline else (),

@@ -24,6 +24,8 @@ OVER_LIMIT = 8
 INDEXED_PODS = 256
 
 _SCHEDULED = EvictionState.SCHEDULED  # see `evictstream.models.eviction` for these constants
+_DONE = EvictionState.DONE
+_HELD = Outcome.HELD
 _UNTOLERATED = Verdict.UNTOLERATED
 
 
@@ -137,8 +139,13 @@ class Eviction(msgspec.Struct, frozen=True, gc=False, kw_only=True):
 
     @property
     def wakeup_us(self) -> int | None:
-        """When to decide about it next: at the deadline, then at each next attempt; None once it is done."""
-        return self.due.deadline_us if self.state is _SCHEDULED else self.next_attempt_us
+        """When to decide about it next: at the deadline, then at each next attempt; None once it is done.
+
+        What an executor holds is looked at once, and then again as the brakes want it.
+        """
+        if self.state is _SCHEDULED:
+            return self.due.deadline_us
+        return self.issued_at_us if self.outcome is _HELD and self.state is not _DONE else self.next_attempt_us
 
 
 class PodState(msgspec.Struct, gc=False, kw_only=True):

@@ -18,6 +18,7 @@ from evictstream.models.messages.command import EvictionCommand
 from evictstream.models.messages.decision import DecisionCause, DecisionRecord
 from evictstream.models.messages.events import Origin
 from evictstream.models.messages.vocabulary import CauseKind
+from evictstream.models.steering.brakes import Hold
 
 EvictionId = NewType("EvictionId", str)
 
@@ -48,7 +49,7 @@ class Changes(msgspec.Struct, frozen=True):
     """What a step has changed, for the caller to write in one transaction.
 
     Steps that write nothing return one of the constants below, so an event that changes nothing allocates nothing.
-    `fire` may also return wake-ups alone, with the effect `unchanged`.
+    `fire` may also return wake-ups or a hold alone, with the effect `unchanged`.
 
     Attributes:
         effect: what the input did.
@@ -58,6 +59,7 @@ class Changes(msgspec.Struct, frozen=True):
         wakeups: (instant in microseconds since 1970, UID of the pod or empty for the node itself). Earlier ones for the
             same UID may be dropped or kept: a stale wake-up does no harm.
         is_last: whether the step is whole; if not, other slices of it follow.
+        hold: the brake that holds an attempt that would be issued; None if none does.
     """
 
     effect: InputEffect
@@ -66,6 +68,7 @@ class Changes(msgspec.Struct, frozen=True):
     decisions: Sequence[DecisionRecord] = ()
     wakeups: Sequence[tuple[int, str]] = ()
     is_last: bool = True
+    hold: Hold | None = None
 
 
 UNCHANGED: Final = Changes(InputEffect.UNCHANGED)
@@ -86,6 +89,8 @@ class Step:
         rules: parameters of the rules.
         at_us: the instant of the input; for a timer, now.
         heard_us: when the cluster's feed was last heard, for a step that issues; None if it never was.
+        held_by: the brake that has held what a step issues, for its record; None if none has.
+        hold: as in `Changes`.
         key: `<cluster>/<node>`.
         node_uid: UID of the node that the step is about; of the old one while that one leaves.
         coverages: cache for `decide`, shared by the pods of the step.
@@ -107,6 +112,8 @@ class Step:
         "decisions",
         "effect",
         "heard_us",
+        "held_by",
+        "hold",
         "key",
         "node_uid",
         "rules",
@@ -129,6 +136,8 @@ class Step:
         self.rules = rules
         self.at_us = at_us
         self.heard_us = heard_us
+        self.held_by: str | None = None
+        self.hold: Hold | None = None
         self.node_uid = aggregate.node.uid if aggregate.node is not None else None
         self.coverages: Coverages = {}
         self.commands: list[EvictionCommand] = []
@@ -253,8 +262,11 @@ class Step:
                 commands=self.commands,
                 decisions=self.decisions,
                 wakeups=self.wakeups,
+                hold=self.hold,
             )
-        return Changes(InputEffect.UNCHANGED, wakeups=self.wakeups) if self.wakeups else UNCHANGED
+        if self.wakeups or self.hold is not None:
+            return Changes(InputEffect.UNCHANGED, wakeups=self.wakeups, hold=self.hold)
+        return UNCHANGED
 
     def finish_slice(self) -> Changes:
         """Return the changes so far, and begin the next slice."""

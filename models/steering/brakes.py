@@ -78,6 +78,13 @@ class StandingBrake(NamedTuple):
         end_us = self.end_us
         return end_us is not None and end_us + self.brake.spread_seconds * SECOND_US <= now_us
 
+    def until_us(self, pod_uid: str) -> int | None:
+        """When the eviction of a pod that it holds may go: its share of the spread after the end; None before one."""
+        end_us = self.end_us
+        if end_us is None:
+            return None
+        return end_us + zlib.crc32(pod_uid.encode()) * self.brake.spread_seconds * SECOND_US // _FRACTIONS
+
     def hold(self, subject: Subject, now_us: int) -> Hold | None:
         """Return until when it holds an eviction of one of its clusters; None if it does not."""
         brake = self.brake
@@ -87,14 +94,10 @@ class StandingBrake(NamedTuple):
             return None
         if brake.zones and subject.zone not in brake.zones:
             return None
-        end_us = self.end_us
-        if end_us is None:
+        end_us, until_us = self.end_us, self.until_us(subject.pod_uid)
+        if end_us is None or until_us is None:
             return Hold(brake.id, None)
-        if subject.due_us > end_us:
-            return None
-        share = zlib.crc32(subject.pod_uid.encode()) * brake.spread_seconds * SECOND_US // _FRACTIONS
-        until_us = end_us + share
-        return Hold(brake.id, until_us) if now_us < until_us else None
+        return None if subject.due_us > end_us or now_us >= until_us else Hold(brake.id, until_us)
 
 
 def longest_hold(brakes: Iterable[StandingBrake], subject: Subject, now_us: int) -> Hold | None:

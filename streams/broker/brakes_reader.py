@@ -33,6 +33,9 @@ OLDEST_BRAKES_SECONDS: Final = 3.0
 """A view of the brakes that is older counts as none. Six questions have had no answer by then; whoever sets a brake
 while a process is cut off from Kafka waits no longer for it."""
 
+_STOP_SECONDS: Final = 1.0
+"""For the poll that runs, and to close the connections."""
+
 _RETRY_SECONDS: Final = 0.5
 """After an error of Kafka."""
 
@@ -59,9 +62,9 @@ class BrakesReader:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """End."""
+        """End. A thread that waits for Kafka ends with the process."""
         self._stopped.set()
-        self._thread.join(self._settings.request_timeout_seconds)
+        self._thread.join(_STOP_SECONDS)
 
     def age_seconds(self) -> float:
         """Return how long ago all brakes are known to have been read; infinite before the first time."""

@@ -10,6 +10,7 @@ from evictstream.models.eviction.cluster import EpochBegun
 from evictstream.models.instants import SECOND_US
 from evictstream.models.messages.decision import DecisionRecord
 from evictstream.models.messages.envelope import InputLimits
+from evictstream.models.steering.brakes import NO_BRAKES, Brakes
 from evictstream.streams.engine.core.timers import LEAN_FLOOR
 from evictstream.streams.partition.counters import WorkerCounters
 
@@ -23,6 +24,7 @@ class PartitionConfig:
         feed_silence_us: the gate `feed` closes for a cluster when its feed's latest heartbeat is older.
         clock_skew_us: append times further ahead of all clocks lie in the future; `None` where they are the clock.
         now_us: reads the wall clock; tests and replays pass another.
+        brakes: reads the brakes, the same object until they change. Nothing is held where nobody reads them.
         counters: counts of the worker, which all its partitions share.
         on_decided: gets the decisions of each step, or of one part, that made any.
         on_dead_letter: gets the cluster if it is known, topic, partition and offset, reason and detail of a record.
@@ -44,6 +46,7 @@ class PartitionConfig:
     feed_silence_us: int
     now_us: Callable[[], int]
     clock_skew_us: int | None = 5 * SECOND_US
+    brakes: Callable[[], Brakes] = lambda: NO_BRAKES
     counters: WorkerCounters = dataclasses.field(default_factory=WorkerCounters)
     on_decided: Callable[[Sequence[DecisionRecord]], None] = lambda _: None
     on_dead_letter: Callable[[str | None, tuple[str, int, int], str, str], None] = lambda *_: None

@@ -1,4 +1,4 @@
-"""The timers of one partition: which are due, which wait for a silent feed, and what fires.
+"""The timers of one partition: which are due, which wait for a silent feed or for a brake, and what fires.
 
 A timer is only a wake-up: when one comes, the aggregate decides with its newest state whether anything is due.
 """
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from evictstream.streams.partition.overdue import Overdue
     from evictstream.streams.partition.step_effects import StepEffects
 
-LOOK_AGAIN_US = 200_000  # longest time until a heartbeat of a silent feed is noticed
+LOOK_AGAIN_US = 200_000  # longest time until a heartbeat of a silent feed, or a change of the brakes, is noticed
 FORGOTTEN_PODS_PER_COST = 40  # forgetting this many deleted pods takes as long as evicting one pod, which costs 1
 _ISSUED = DecisionKind.ISSUED
 
@@ -33,6 +33,7 @@ class Firing:
     """Fires the due timers of a partition, in deadline order.
 
     Attributes:
+        held: what is due and held by brakes.
         waiting_for_feed: due wake-ups of clusters whose feed is silent, by cluster, then by node key and pod UID.
     """
 
@@ -53,19 +54,24 @@ class Firing:
         self._clusters = clusters
         self._timers = timers
         self._effects = effects
+        self.held = effects.held
 
     def next_due_at_us(self) -> int | None:
-        """When to fire next: at the earliest timer, and soon while wake-ups wait for a silent feed."""
+        """When to fire next: at the earliest timer, and soon while wake-ups wait for a silent feed or a brake."""
         next_at_us = self._timers.next_at_us()
-        if not self.waiting_for_feed:
+        if self.held.has_changed:
+            return 0
+        if not (self.waiting_for_feed or self.held.by_cluster):
             return next_at_us
         return self._look_again_at_us if next_at_us is None else min(next_at_us, self._look_again_at_us)
 
     def fire(self, now_us: int, limit: int, outbox: Outbox) -> int:
         """Handle due wake-ups until their cost reaches `limit`; returns the cost. Most cost 1.
 
-        Wake-ups of pods in a cluster whose feed is silent wait in `waiting_for_feed` until it sends a heartbeat.
+        Wake-ups of pods in a cluster whose feed is silent wait in `waiting_for_feed` until it sends a heartbeat. The
+        brakes are those of now for the whole turn.
         """
+        self.held.begin_turn(now_us)
         silent = {cluster.name for cluster in self._clusters.silent(now_us - self._config.feed_silence_us)}
         self._wake_heard(silent)
         self._look_again_at_us = now_us + LOOK_AGAIN_US
@@ -85,8 +91,19 @@ class Firing:
     def _wake(self, aggregate: NodeAggregate, uid: str, now_us: int, outbox: Outbox) -> int:
         """Let an aggregate decide; returns what that cost beyond 1."""
         cluster = self._clusters.named(aggregate.cluster)
-        state = cluster.state
-        changes = fire(aggregate, uid, now_us, self._config.rules, heard_us=state.heard_at_us, queue=state.queue)
+        state, held, place = cluster.state, self.held, (aggregate.timer_key, uid)
+        changes = fire(
+            aggregate,
+            uid,
+            now_us,
+            self._config.rules,
+            heard_us=state.heard_at_us,
+            queue=state.queue,
+            brakes=held.brakes_of(cluster.name),
+            held_by=held.holds(cluster.name, place),
+        )
+        if changes.hold is not None or held.by_cluster:
+            held.note(cluster.name, place, None if changes.hold is None else changes.hold.brake)
         pod = aggregate.pods.get(uid)
         cost = len(changes.rows) // FORGOTTEN_PODS_PER_COST if pod is None else weight_of(aggregate.node, pod) - 1
         self._effects.put(changes, aggregate, outbox)
@@ -101,14 +118,17 @@ class Firing:
         return cost
 
     def overdue(self, now_us: int, limit: int) -> Iterator[Overdue]:
-        """Yield evictions that are due and have not fired, those that wait for their feed first.
+        """Yield evictions that are due and have not fired: those that wait for their feed, those that are held, others.
 
-        Reads at most `limit` wake-ups of each silent feed, and `limit` others.
+        Reads at most `limit` wake-ups of each silent feed, `limit` that are held in each cluster, and `limit` others.
         """
         for kept in self.waiting_for_feed.values():
             some = itertools.islice(kept.values(), limit)
             yield from overdue(self._nodes, some, now_us, waits_for_feed=True)
-        yield from overdue(self._nodes, self._timers.due(now_us, limit), now_us, waits_for_feed=False)
+        for held in self.held.by_cluster.values():
+            places = itertools.islice(held, limit)
+            yield from overdue(self._nodes, ((0, key, uid) for key, uid in places), now_us, held=held)
+        yield from overdue(self._nodes, self._timers.due(now_us, limit), now_us)
 
     def _wake_heard(self, silent: set[str]) -> None:
         for cluster in [name for name in self.waiting_for_feed if name not in silent]:

@@ -10,7 +10,9 @@ import collections
 from typing import TYPE_CHECKING
 
 from evictstream.streams.engine.core.batches import UnusableRecord
+from evictstream.streams.partition.counters import CLOSING
 from evictstream.streams.partition.dead_letters import put_dead_letter
+from evictstream.streams.partition.held import HeldEvictions
 from evictstream.streams.partition.issued_evictions import IssuedEvictions
 from evictstream.streams.partition.messages import MessageWriter
 
@@ -29,6 +31,7 @@ class StepEffects:
     Attributes:
         pending: open evictions by cluster, 0 for clusters that have nodes here but none.
         issued: issued evictions that have not ended, and those of them without a result since.
+        held: those that are due and that brakes hold.
         counts: what became of the records of the input that is being applied.
     """
 
@@ -39,6 +42,7 @@ class StepEffects:
         "_timers",
         "_writer",
         "counts",
+        "held",
         "issued",
         "pending",
     )
@@ -47,6 +51,7 @@ class StepEffects:
         self.pending: collections.Counter[str] = collections.Counter()
         self.counts: collections.Counter[str] = collections.Counter()
         self.issued = IssuedEvictions()
+        self.held = HeldEvictions(config.brakes, timers)
         self._clusters = clusters
         self._partition = partition
         self._config = config
@@ -62,6 +67,8 @@ class StepEffects:
             self._config.on_decided(changes.decisions)
             for decision in changes.decisions:
                 self.issued.note(aggregate, decision.pod_uid)
+                if self.held.by_cluster and decision.decision._value_ in CLOSING:
+                    self.held.note(aggregate.cluster, (key, decision.pod_uid), None)
         else:  # most changes need no message
             for row, value in changes.rows:
                 outbox.put(row, value)

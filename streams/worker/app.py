@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import structlog
 
+from evictstream.streams.broker.brakes_reader import BrakesReader
 from evictstream.streams.broker.newest_times import newest_times_us
 from evictstream.streams.deed_log import DeedLog
 from evictstream.streams.engine.clock import SYSTEM_CLOCK
@@ -64,6 +65,7 @@ class EvictionService:
         group = FaustGroup()
         permit = Permit(SYSTEM_CLOCK.monotonic, group.leave)
         clients = KafkaClients(engine, permit)
+        self._brakes = BrakesReader(settings)
         self._core = WorkerCore(
             engine,
             config,
@@ -71,6 +73,7 @@ class EvictionService:
             kafka=clients,
             group=group,
             clock=SYSTEM_CLOCK,
+            brakes=self._brakes,
             crash=self._crash,
         )
         self.partitions = self._core.partitions
@@ -124,6 +127,10 @@ class EvictionService:
 
         A signal stops in order: the worker commits all steps and the group offsets, then leaves the group.
         """
+        with self._brakes:
+            return await self._run()
+
+    async def _run(self) -> BaseException | None:
         stop = asyncio.Event()
         loop = asyncio.get_running_loop()
         for number in STOP_SIGNALS:

@@ -6,13 +6,14 @@
 | clock | the wall clock jumped forward, or differs from the brokers', or an append time lies ahead of both |
 | caught-up | the inputs have not been read to the end that they had at takeover |
 | fresh-view | everything in the log was last known to be applied too long ago |
+| brakes | the brakes were last read to their end too long ago, or before the takeover, or one cannot be read |
 | gap | input expired unread, and was neither listed again nor accepted |
 | feed | (by cluster) the feed sends heartbeats, and the latest is too old |
 
 `owner`, and `clock` except for times that lie ahead, are the same for all partitions of a worker. The timer service
 calls `Gates.closed` for a partition right before it fires. The answers come from `streams.engine.core.lease`,
-`clock_watch.py`, `freshness.py` and, for `gap`, `clusters.py`. `feed` is not checked here: `partition.firing` sets the
-wake-ups of silent clusters aside.
+`clock_watch.py`, `freshness.py`, for `brakes` from `BrakesReader`, and for `gap` from `clusters.py`. `feed` is not
+checked here: `partition.firing` sets the wake-ups of silent clusters aside.
 """
 
 from __future__ import annotations
@@ -20,9 +21,10 @@ from __future__ import annotations
 import dataclasses
 import enum
 import math
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 if TYPE_CHECKING:
+    from evictstream.models.steering.brakes import Brakes
     from evictstream.streams.engine.core.lease import Lease
     from evictstream.streams.engine.core.ports import Clock, Group
     from evictstream.streams.engine.core.writer import PartitionWriter
@@ -36,6 +38,7 @@ CONFIRMED = "the group last confirmed this worker {} s ago; check the connection
 NOT_CONFIRMED = "the group has not confirmed this worker yet; wait, then check the connection to the brokers"
 CATCHING_UP = "the input from before the takeover is still being read; wait"
 APPLIED = "this worker last reached the end of its input {} s ago; check its CPU and the brokers"
+BEFORE_TAKEOVER = "the brakes have not been read to their end since the takeover; wait"
 NOT_APPLIED = "this worker has not reached the end of its input yet; wait, then check its CPU and the brokers"
 """Each reason says what to do. Reasons of the gates `clock`, `gap` and `feed` are made where these are checked."""
 
@@ -47,6 +50,7 @@ class Gate(enum.StrEnum):
     CLOCK = "clock"
     CAUGHT_UP = "caught-up"
     FRESH_VIEW = "fresh-view"
+    BRAKES = "brakes"
     GAP = "gap"
     FEED = "feed"
 
@@ -72,6 +76,20 @@ class GateLimits:
     clock_jump_hold_seconds: float
 
 
+class BrakesView(Protocol):
+    """What is known of the brakes; `BrakesReader` reads them from Kafka."""
+
+    @property
+    def brakes(self) -> Brakes:
+        """The newest that were read, the same object until they change."""
+
+    def age_seconds(self) -> float:
+        """Return how long ago all brakes are known to have been read."""
+
+    def objection(self) -> str | None:
+        """Return why nothing may be evicted now, or `None`."""
+
+
 class Gates:
     """The gates in front of a worker's timers."""
 
@@ -82,6 +100,7 @@ class Gates:
         group: Group,
         clock_watch: ClockWatch,
         freshness: Freshness,
+        brakes: BrakesView,
         lag_limit_seconds: float,
         clock: Clock,
     ) -> None:
@@ -90,6 +109,7 @@ class Gates:
         self._clock_watch = clock_watch
         self._clock = clock
         self._freshness = freshness
+        self._brakes = brakes
         self._lag_limit_seconds = lag_limit_seconds
 
     def note(self, writer: PartitionWriter[ServedPartition]) -> None:
@@ -104,10 +124,7 @@ class Gates:
             return Closed(Gate.OWNER, REBALANCING)
         if not self._lease.valid:
             return Closed(Gate.OWNER, _since(self._lease.age_seconds, CONFIRMED, NOT_CONFIRMED))
-        objection = self._clock_watch.objection(self._clock.monotonic())
-        if objection is not None:
-            return Closed(Gate.CLOCK, objection)
-        objection = writer.logic.clock_objection()
+        objection = self._clock_watch.objection(self._clock.monotonic()) or writer.logic.clock_objection()
         if objection is not None:
             return Closed(Gate.CLOCK, objection)
         if not writer.caught_up:
@@ -115,10 +132,18 @@ class Gates:
         age = self._freshness.age_seconds(writer.partition)
         if age > self._lag_limit_seconds:
             return Closed(Gate.FRESH_VIEW, _since(age, APPLIED, NOT_APPLIED))
+        objection = self._brakes.objection() or self._not_since_takeover(writer)
+        if objection is not None:
+            return Closed(Gate.BRAKES, objection)
         gap = writer.logic.objection()
         if gap is not None:
             return Closed(Gate.GAP, gap)
         return None
+
+    def _not_since_takeover(self, writer: PartitionWriter[ServedPartition]) -> str | None:
+        """Object to brakes that are older than the takeover: the owner before may have known newer ones."""
+        read_at = self._clock.monotonic() - self._brakes.age_seconds()
+        return BEFORE_TAKEOVER if read_at < writer.ends_asked_at else None
 
 
 def _since(age_seconds: float, sentence: str, never: str) -> str:

@@ -34,7 +34,7 @@ class ServedPartition(PartitionLogic, Protocol):
         """Return since when each feed is silent that is silent for too long."""
 
     def overdue(self, now_us: int, limit: int) -> Iterator[Overdue]:
-        """Yield evictions that are due and have not fired, those that wait for their feed first.
+        """Yield evictions that are due and have not fired: those that wait for their feed, those that are held, others.
 
-        Reads at most `limit` wake-ups of each silent feed, and `limit` others.
+        Reads at most `limit` wake-ups of each silent feed, `limit` that are held in each cluster, and `limit` others.
         """

@@ -34,6 +34,7 @@ class PartitionView:
         lag_records: offsets not applied yet, by input topic.
         pending: open evictions by cluster, 0 for known clusters without one.
         waiting: due evictions that may not fire, by gate and cluster.
+        held: due evictions that a brake holds, by its id and cluster.
         unanswered: evictions that were issued and not answered since, by cluster.
         owed_since_us: since when the oldest eviction is due that has not ended, by cluster; microseconds UTC.
         silent_since_us: append time of the newest heartbeat of each feed that is silent for too long, by cluster.
@@ -50,6 +51,7 @@ class PartitionView:
     unanswered: Mapping[str, Waiting] = dataclasses.field(default_factory=dict)
     owed_since_us: Mapping[str, int] = dataclasses.field(default_factory=dict)
     silent_since_us: Mapping[str, int] = dataclasses.field(default_factory=dict)
+    held: Mapping[tuple[str, str], Waiting] = dataclasses.field(default_factory=dict)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -72,7 +74,7 @@ def view_of(
 ) -> PartitionView:
     """Make the view of one partition whose first closed gate is `closed`; `now_us` is wall-clock time."""
     logic, lag, number = writer.logic, freshness.lag, writer.partition
-    waiting = _waiting(logic, closed, now_us)
+    waiting, held = _waiting(logic, closed, now_us)
     return PartitionView(
         partition=number,
         caught_up=writer.caught_up,
@@ -86,27 +88,36 @@ def view_of(
         pending=logic.open_evictions(),
         waiting=waiting,
         unanswered=logic.unanswered(now_us),
-        owed_since_us=_owed(logic, waiting),
+        owed_since_us=_owed(logic, *waiting.items(), *held.items()),
         silent_since_us=logic.silent_since_us(now_us),
+        held=held,
     )
 
 
-def _waiting(logic: ServedPartition, closed: Closed | None, now_us: int) -> dict[tuple[Gate, str], Waiting]:
+def _waiting(
+    logic: ServedPartition, closed: Closed | None, now_us: int
+) -> tuple[dict[tuple[Gate, str], Waiting], dict[tuple[str, str], Waiting]]:
     waiting: dict[tuple[Gate, str], Waiting] = {}
+    held: dict[tuple[str, str], Waiting] = {}
     for late in logic.overdue(now_us, COUNTED_OVERDUE):
+        one = Waiting(1, late.since_us)
+        if late.held_by is not None:
+            brake = (late.held_by, late.cluster)
+            held[brake] = held.get(brake, NONE_WAITING).joined(one)
+            continue
         if late.waits_for_feed:
             gate = Gate.FEED
         elif closed is not None:
             gate = closed.gate
         else:
-            break  # no gate is closed, so the rest fires in the next turn; those that wait for their feed came first
+            break  # no gate is closed, so the rest fires in the next turn; those that wait or are held came first
         place = (gate, late.cluster)
-        waiting[place] = waiting.get(place, NONE_WAITING).joined(Waiting(1, late.since_us))
-    return waiting
+        waiting[place] = waiting.get(place, NONE_WAITING).joined(one)
+    return waiting, held
 
 
-def _owed(logic: ServedPartition, waiting: Mapping[tuple[Gate, str], Waiting]) -> dict[str, int]:
+def _owed(logic: ServedPartition, *waiting: tuple[tuple[str, str], Waiting]) -> dict[str, int]:
     owed = logic.issued_since_us()
-    for (_, cluster), part in waiting.items():
+    for (_, cluster), part in waiting:
         owed[cluster] = min(owed.get(cluster, part.oldest_at_us), part.oldest_at_us)
     return owed

@@ -7,6 +7,7 @@ runs it with a simulated broker and a virtual clock. Both use the same object, p
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 from typing import TYPE_CHECKING
 
 from evictstream.streams.engine.core.partitions import Partitions
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from evictstream.streams.engine.core.waits import WaitKind
     from evictstream.streams.engine.core.writer import PartitionWriter
     from evictstream.streams.partition.config import PartitionConfig
-    from evictstream.streams.worker.gates import GateLimits
+    from evictstream.streams.worker.gates import BrakesView, GateLimits
     from evictstream.streams.worker.served_partition import ServedPartition
 
 
@@ -50,10 +51,12 @@ class WorkerCore:
         kafka: Kafka,
         group: Group,
         clock: Clock,
+        brakes: BrakesView,
         crash: Callable[[BaseException], Awaitable[None]],
         longest_sleep_seconds: float = LONGEST_SLEEP_SECONDS,
     ) -> None:
         """`crash` ends the worker with an error."""
+        service = dataclasses.replace(service, brakes=lambda: brakes.brakes)
         self.partitions: Partitions[ServedPartition] = Partitions(
             engine,
             new_logic=lambda number: EvictionPartition(number, service, brokers_now_us=self._brokers_now_us),
@@ -72,6 +75,7 @@ class WorkerCore:
             group=group,
             clock_watch=self.clock_watch,
             freshness=self.freshness,
+            brakes=brakes,
             lag_limit_seconds=limits.lag_limit_seconds,
             clock=clock,
         )

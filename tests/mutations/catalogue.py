@@ -86,7 +86,7 @@ MUTATIONS = (
     ),
     Mutation(
         "stop a member without leaving because its start has not returned",
-        (Change(product.SERVICE, "EvictionService.run", "self.partitions.has_been_assigned", "False"),),
+        (Change(product.SERVICE, "EvictionService._run", "self.partitions.has_been_assigned", "False"),),
         (f"{WORKERS}::test_sigterm_right_after_the_first_take_over_leaves_the_group",),
     ),
     Mutation(

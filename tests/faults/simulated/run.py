@@ -25,6 +25,7 @@ from evictstream.streams.worker.gates import GateLimits
 from tests.faults.actor import ClusterActor
 from tests.faults.node_rows import check_nodes
 from tests.faults.plan import Change, FaultKind, Plan
+from tests.faults.simulated.brakes import BrakeEntry
 from tests.faults.simulated.broker import Broker
 from tests.faults.simulated.group import Group
 from tests.faults.simulated.log import Entry
@@ -68,6 +69,7 @@ class Simulation:
         self.broker.on_append = self._appended
         self.config = engine_config(plan)
         self.group = Group(self.world, plan.shape.partitions, int(self.config.session_timeout_seconds * SECOND_US))
+        self.brakes: list[BrakeEntry] = []
         self.seen: Counter[str] = Counter()
         self._service = partition_config(plan, self.world)
         self._actor = ClusterActor(plan)
@@ -104,6 +106,7 @@ class Simulation:
             config=self.config,
             service=self._service,
             limits=gate_limits(self.plan),
+            brakes=self.brakes,
             on_end=self._ended,
         )
         self.world.workers.append(worker)

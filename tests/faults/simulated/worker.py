@@ -23,6 +23,7 @@ from evictstream.streams.errors import PartitionLostError
 from evictstream.streams.partition.config import PartitionConfig
 from evictstream.streams.worker.gates import GateLimits
 from evictstream.streams.worker.worker_core import WorkerCore
+from tests.faults.simulated.brakes import BrakeEntry, SimulatedBrakes
 from tests.faults.simulated.broker import Broker
 from tests.faults.simulated.clients import client_classes
 from tests.faults.simulated.fetching import Fetching
@@ -99,6 +100,7 @@ class Worker:
         config: EngineConfig,
         service: PartitionConfig,
         limits: GateLimits,
+        brakes: list[BrakeEntry],
         on_end: Callable[[Worker], None],
     ) -> None:
         self.name = name
@@ -117,6 +119,7 @@ class Worker:
         self._group = group
         self._service = service
         self._limits = limits
+        self._brakes = brakes
         self._on_end = on_end
         self._joins = itertools.count()
         self._stopping = False
@@ -147,6 +150,7 @@ class Worker:
 
     async def _main(self) -> None:
         clock, group = WorkerClock(self._world, self), SimulatedGroup(self)
+        brakes = SimulatedBrakes(self.connection, self._brakes, clock)
         core = WorkerCore(
             self.config,
             dataclasses.replace(self._service, now_us=clock.now_us),
@@ -154,6 +158,7 @@ class Worker:
             kafka=KafkaClients(self.config, clock=clock, classes=client_classes(self.connection)),
             group=group,
             clock=clock,
+            brakes=brakes,
             crash=self._crash,
             longest_sleep_seconds=LONGEST_SLEEP_SECONDS,
         )
@@ -161,6 +166,7 @@ class Worker:
         self._ownership = Ownership(core.partitions, group, clock)
         for part in (
             *core.parts().values(),
+            brakes.run(),
             self._commit_regularly(),
             self._take_part(),
             self.fetching.run(),

@@ -6,6 +6,7 @@ import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Self
 
+from evictstream.models.steering.brakes import NO_BRAKES, Brakes
 from evictstream.streams.engine.core.ports import Committed, Place
 
 
@@ -54,6 +55,21 @@ class FakeWriter:
         self.fired.append(now_us)
         self.logic.due_at_us = None
         return 1
+
+
+@dataclasses.dataclass
+class FakeBrakes:
+    """Brakes that have just been read, or not."""
+
+    brakes: Brakes = NO_BRAKES
+    age: float = 0.0
+    problem: str | None = None
+
+    def age_seconds(self) -> float:
+        return self.age
+
+    def objection(self) -> str | None:
+        return self.problem
 
 
 class FakePartitions:

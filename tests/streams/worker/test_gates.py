@@ -20,7 +20,7 @@ from evictstream.streams.worker.gates import APPLIED, CONFIRMED, NOT_APPLIED, NO
 from evictstream.streams.worker.served_partition import ServedPartition
 from evictstream.streams.worker.timer_service import TimerService
 from tests.deploy.pages import ROOT
-from tests.streams.worker.fakes import FakeGroup, FakePartitions, FakeWriter
+from tests.streams.worker.fakes import FakeBrakes, FakeGroup, FakePartitions, FakeWriter
 
 
 class World:
@@ -35,11 +35,13 @@ class World:
         self.partitions = cast("Partitions[ServedPartition]", FakePartitions(self.writer))
         self.freshness = Freshness(self.partitions, self.group, SYSTEM_CLOCK)
         asyncio.run(self.freshness.ask_once())
+        self.brakes = FakeBrakes()
         self.gates = Gates(
             lease=self.lease,
             group=self.group,
             clock_watch=self.clock,
             freshness=self.freshness,
+            brakes=self.brakes,
             lag_limit_seconds=10,
             clock=SYSTEM_CLOCK,
         )
@@ -83,6 +85,15 @@ def stale_view(world: World) -> None:
     world.freshness._samples.clear()
 
 
+def unread_brakes(world: World) -> None:
+    world.brakes.problem = "never read"
+
+
+def old_brakes(world: World) -> None:
+    world.writer.ends_asked_at = time.monotonic()
+    world.brakes.age = 1.0
+
+
 def gap(world: World) -> None:
     world.writer.logic.gap = "input expired"
 
@@ -94,6 +105,8 @@ CLOSERS = [
     pytest.param(jump, Gate.CLOCK, id="clock jumped forward"),
     pytest.param(still_reading, Gate.CAUGHT_UP, id="not caught up"),
     pytest.param(stale_view, Gate.FRESH_VIEW, id="view too old"),
+    pytest.param(unread_brakes, Gate.BRAKES, id="brakes cannot be read"),
+    pytest.param(old_brakes, Gate.BRAKES, id="brakes were read before the takeover"),
     pytest.param(gap, Gate.GAP, id="input expired unread"),
 ]
 

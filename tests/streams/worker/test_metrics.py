@@ -9,7 +9,7 @@ from evictstream.models.messages.vocabulary import Outcome
 from evictstream.streams.engine.core.waits import WaitKind
 from evictstream.streams.partition.counters import LATENESS_BOUNDS_SECONDS, seconds_late
 from evictstream.streams.partition.eviction_partition import EvictionPartition
-from evictstream.streams.partition.overdue import Waiting
+from evictstream.streams.partition.overdue import Overdue, Waiting
 from evictstream.streams.worker.gates import Closed, Gate
 from evictstream.streams.worker.metrics import CLUSTERS_SHOWN
 from evictstream.streams.worker.snapshot import PartitionView
@@ -137,7 +137,9 @@ def test_nothing_is_late_that_could_not_have_been_earlier() -> None:
     story.node(0, TAINT)
     story.pod(0, "edited", 10_000)
     story.pod(3_610, "edited", 10)
-    assert list(story.logic.overdue(story.now_us, 100)) == [("lab", NOON_US + 3_610 * SECOND_US, False)]
+    assert list(story.logic.overdue(story.now_us, 100)) == [
+        Overdue("lab", NOON_US + 3_610 * SECOND_US, waits_for_feed=False)
+    ]
     story.fire(3_610.5)
     story.pod(3_612, "edited", 10, "DELETED")
     seen = story.scrape()
@@ -256,7 +258,9 @@ def test_waiting_evictions_are_those_behind_a_closed_gate() -> None:
     story.pod(3, "c", 10)
     story.pod(4, "c", 10, "DELETED")  # its wake-up is still on the heap
     assert list(story.logic.overdue(NOON_US + 10 * SECOND_US, 100)) == []
-    assert list(story.logic.overdue(NOON_US + 15 * SECOND_US, 100)) == [("lab", NOON_US + 11 * SECOND_US, False)]
+    assert list(story.logic.overdue(NOON_US + 15 * SECOND_US, 100)) == [
+        Overdue("lab", NOON_US + 11 * SECOND_US, waits_for_feed=False)
+    ]
 
 
 def test_evictions_behind_a_silent_feed_are_counted_apart() -> None:
@@ -265,7 +269,9 @@ def test_evictions_behind_a_silent_feed_are_counted_apart() -> None:
     story.node(1, TAINT)
     story.pod(2, "a", 100)
     story.fire(150)  # the last heartbeat is 150 s old
-    assert list(story.logic.overdue(NOON_US + 150 * SECOND_US, 100)) == [("lab", NOON_US + 102 * SECOND_US, True)]
+    assert list(story.logic.overdue(NOON_US + 150 * SECOND_US, 100)) == [
+        Overdue("lab", NOON_US + 102 * SECOND_US, waits_for_feed=True)
+    ]
 
 
 def test_a_wakeup_behind_a_silent_feed_is_kept_once() -> None:
