@@ -60,6 +60,8 @@ def broker(
     for number in _STOP_SIGNALS:
         signal.signal(number, _ask_to_stop)
     try:
+        if output is OutputFormat.TEXT:
+            say("Kafka starts; that takes seconds, and minutes where it has to be downloaded", err=True)
         kafka_classpath(settings.kafka_repository)  # downloads what is missing
         with EmbeddedBroker(data=data, port=port, nodes=nodes, heap_megabytes=heap_megabytes) as kafka:
             if output is OutputFormat.JSON:
