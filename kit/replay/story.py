@@ -254,5 +254,5 @@ _PLANNED: Final[dict[DecisionKind, Callable[[DecisionRecord], str]]] = {
 _DONE: Final[dict[DecisionKind, Callable[[DecisionRecord], str]]] = {
     DecisionKind.REPORTED: _reported,
     DecisionKind.CANCELLED: _cancelled,
-    DecisionKind.COMPLETED: lambda it: f"The eviction is done: {_ended(it)}.",
+    DecisionKind.COMPLETED: lambda it: f"The eviction is over: {_ended(it)}.",
 }

@@ -341,7 +341,7 @@ SENTENCES: Final[dict[str, tuple[str, Callable[..., None]]]] = {
         rf"The eviction is cancelled ({SECONDS} s before its deadline|after its deadline|after attempt (\d+)): (.+?)\.",
         _cancelled,
     ),
-    "done": (r"The eviction is done: (.+?)\.", _done),
+    "over": (r"The eviction is over: (.+?)\.", _done),
     "shadows": (
         r"A later toleration of the pod matches the taint with another time; the first one decides\.",
         _shadows,

@@ -137,7 +137,7 @@ CASES = [
     ),
     pytest.param(
         decision(DecisionKind.COMPLETED, verdict=Verdict.POD_GONE),
-        "The eviction is done: the pod is gone.",
+        "The eviction is over: the pod is gone.",
         id="completed",
     ),
     pytest.param(
