@@ -8,7 +8,7 @@ at the same instant for every reader, so a worker that starts anew, or a second 
 """
 
 import zlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Final, NamedTuple
 
 import msgspec
@@ -150,6 +150,13 @@ class Brakes(msgspec.Struct, frozen=True):
         for key, detail in self.unreadable.items():
             return f"brake {key!r} cannot be read ({detail}); write it again, or remove it with `evictstream release`"
         return None
+
+    def in_force(self, now_us: int) -> Iterator[StandingBrake]:
+        """Yield the brakes that have not ended, whatever they hold."""
+        for standing in self.standing.values():
+            end_us = standing.end_us
+            if end_us is None or end_us > now_us:
+                yield standing
 
     def of_cluster(self, cluster: str, now_us: int) -> tuple[StandingBrake, ...]:
         """Return the brakes that may hold evictions of a cluster now."""

@@ -100,6 +100,7 @@ class EvictionService:
             partitions=self.partitions,
             watchdog=self.watchdog,
             snapshot=lambda: self._snapshot,
+            brakes=self._brakes,
             inputs=dict(zip(settings.input_topics, ("nodes", "pods", "results"), strict=True)),
             partition_count=settings.partitions,
             version=importlib.metadata.version("evictstream"),

@@ -1,4 +1,6 @@
-"""What is wrong with single clusters while the worker itself is fine: silent feeds, and evictions without an answer.
+"""What keeps the evictions of single clusters up while the worker itself is fine.
+
+Silent feeds, brakes, and evictions without an answer.
 
 Each is in the body of `/readyz`, where it makes no worker unready, and in the log once when it begins and once when it
 is over. A worker speaks for its own partitions, so it also says that it is over when these go to another worker.
@@ -29,6 +31,7 @@ class ClusterSign(NamedTuple):
 
     Attributes:
         gate: `feed`, if that holds its evictions back; none if they were issued and are not answered.
+        brake: id of the brake that holds them; none if none does.
         evictions: how many it is about; 0 while a feed is silent and nothing is due.
         reason: what was seen, and what to look at.
     """
@@ -37,28 +40,35 @@ class ClusterSign(NamedTuple):
     gate: Gate | None
     evictions: int
     reason: str
+    brake: str | None = None
 
 
 def cluster_signs(snapshot: Snapshot) -> list[ClusterSign]:
     """Return the signs of a snapshot, by cluster."""
     silent: dict[str, Waiting] = {}
     unanswered: dict[str, Waiting] = {}
+    held: dict[tuple[str, str], Waiting] = {}
     for view in snapshot.partitions:
         for cluster, since_us in view.silent_since_us.items():
             count = view.waiting.get((Gate.FEED, cluster), NONE_WAITING).count
             silent[cluster] = silent.get(cluster, NONE_WAITING).joined(Waiting(count, since_us))
+        for name, part in view.held.items():
+            held[name] = held.get(name, NONE_WAITING).joined(part)
         for cluster, part in view.unanswered.items():
             unanswered[cluster] = unanswered.get(cluster, NONE_WAITING).joined(part)
     signs = []
     for cluster, part in silent.items():
         reason = f"its feed has sent no heartbeat for {_seconds(part, snapshot):.0f} s; check that its feed runs"
         signs.append(ClusterSign(cluster, Gate.FEED, part.count, reason))
+    for (brake, cluster), part in held.items():
+        reason = f"brake {brake} holds them, the oldest for {_seconds(part, snapshot):.0f} s; see `evictstream holds`"
+        signs.append(ClusterSign(cluster, None, part.count, reason, brake))
     for cluster, part in unanswered.items():
         age = _seconds(part, snapshot)
         if age > UNANSWERED_LIMIT_SECONDS:
             reason = f"issued, and the oldest is unanswered for {age:.0f} s; check that its executor runs"
             signs.append(ClusterSign(cluster, None, part.count, reason))
-    return sorted(signs, key=lambda sign: (sign.cluster, sign.gate or ""))
+    return sorted(signs, key=lambda sign: (sign.cluster, sign.gate or "", sign.brake or ""))
 
 
 def _seconds(part: Waiting, snapshot: Snapshot) -> float:
@@ -69,24 +79,34 @@ class ClusterSigns:
     """Logs when a sign begins and when it is over.
 
     Attributes:
-        shown: those that have begun.
+        shown: those that have begun: cluster, gate and brake.
     """
 
     def __init__(self) -> None:
-        self.shown: set[tuple[str, Gate | None]] = set()
+        self.shown: set[tuple[str, Gate | None, str | None]] = set()
 
     def look(self, snapshot: Snapshot) -> None:
         """Compare a snapshot with what was logged before. A silent feed counts only while it holds something due."""
-        signs = {(sign.cluster, sign.gate): sign for sign in cluster_signs(snapshot) if sign.evictions}
+        signs = {(sign.cluster, sign.gate, sign.brake): sign for sign in cluster_signs(snapshot) if sign.evictions}
         for place, sign in signs.items():
             if place not in self.shown:
+                event = "firing paused" if sign.gate is not None else "evictions unanswered"
                 log.warning(
-                    "evictions unanswered" if sign.gate is None else "firing paused",
+                    event if sign.brake is None else "evictions held",
                     cluster=sign.cluster,
                     evictions=sign.evictions,
                     reason=sign.reason,
-                    **({} if sign.gate is None else {"gate": str(sign.gate)}),
+                    **what_holds(sign),
                 )
-        for cluster, gate in self.shown - signs.keys():
-            log.info("evictions answered again" if gate is None else "firing resumed", cluster=cluster)
+        for cluster, gate, brake in self.shown - signs.keys():
+            if brake is not None:
+                log.info("evictions released", cluster=cluster, brake=brake)
+            else:
+                log.info("evictions answered again" if gate is None else "firing resumed", cluster=cluster)
         self.shown = set(signs)
+
+
+def what_holds(sign: ClusterSign) -> dict[str, str]:
+    """Name the gate or the brake of a sign, if there is one."""
+    named = {"gate": sign.gate, "brake": sign.brake}
+    return {what: str(name) for what, name in named.items() if name is not None}

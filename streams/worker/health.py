@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from evictstream.streams.engine.core.waits import WaitKind
 from evictstream.streams.health.endpoint import OK, UNAVAILABLE, Report
 from evictstream.streams.kafka_reach import REACH
-from evictstream.streams.worker.cluster_signs import cluster_signs
+from evictstream.streams.worker.cluster_signs import cluster_signs, what_holds
 
 if TYPE_CHECKING:
     from evictstream.streams.worker.snapshot import Snapshot
@@ -73,9 +73,7 @@ class Health:
         signs = cluster_signs(snapshot)
         if signs:
             body["clusters"] = [
-                {"cluster": sign.cluster}
-                | ({} if sign.gate is None else {"gate": str(sign.gate)})
-                | {"evictions": sign.evictions, "reason": sign.reason}
+                {"cluster": sign.cluster} | what_holds(sign) | {"evictions": sign.evictions, "reason": sign.reason}
                 for sign in signs
             ]
         return Report(UNAVAILABLE if reasons else OK, body)

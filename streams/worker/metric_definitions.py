@@ -70,6 +70,26 @@ class WorkerMetric:
         "How long a closed gate has held back the oldest eviction that is due.",
         ("gate", "cluster"),
     )
+    HELD = GaugeMetric(
+        "evictstream_evictions_held", "Evictions that are due and that a brake holds.", ("brake", "cluster")
+    )
+    HELD_OLDEST = GaugeMetric(
+        "evictstream_evictions_held_oldest_seconds",
+        "How long ago the oldest eviction that a brake holds became due.",
+        ("brake", "cluster"),
+    )
+    BRAKES = GaugeMetric("evictstream_brakes", "Brakes that have not ended.")
+    BRAKE_SECONDS = GaugeMetric(
+        "evictstream_brake_seconds", "Time since the record of a brake that has not ended was written.", ("brake",)
+    )
+    BRAKES_UNREADABLE = GaugeMetric(
+        "evictstream_brakes_unreadable",
+        "Records of brakes that cannot be read; while there is one, nothing is evicted.",
+    )
+    BRAKES_AGE = GaugeMetric(
+        "evictstream_brakes_age_seconds",
+        "Time since all brakes were last known to be read; above 3, nothing is evicted.",
+    )
     UNANSWERED = GaugeMetric(
         "evictstream_evictions_unanswered",
         "Evictions that were issued and that no executor has answered.",

@@ -2,11 +2,12 @@
 
 `metric_definitions.py` has names, labels and meanings, `streams.partition.counters` the counts and histograms,
 `snapshot.py` the state of partitions. All units are seconds and counts. The number of labels is limited: partitions by
-their setting, clusters by `CLUSTERS_SHOWN`.
+their setting, clusters by `CLUSTERS_SHOWN`, brakes by `BRAKES_SHOWN`.
 """
 
 from __future__ import annotations
 
+import collections
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Final, TypeVar
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from evictstream.streams.engine.core.partitions import Partitions
     from evictstream.streams.engine.core.ports import Clock
     from evictstream.streams.partition.counters import WorkerCounters
-    from evictstream.streams.worker.gates import Gate
+    from evictstream.streams.worker.gates import BrakesView, Gate
     from evictstream.streams.worker.served_partition import ServedPartition
     from evictstream.streams.worker.snapshot import Snapshot
     from evictstream.streams.worker.watchdog import Watchdog
@@ -36,7 +37,8 @@ if TYPE_CHECKING:
 _Key = TypeVar("_Key")
 
 CLUSTERS_SHOWN = 100  # most clusters with series of their own, so that a scrape stays small; most open evictions first
-OTHER_CLUSTERS = "_other"  # a cluster with this name would share the series of those that are not shown
+BRAKES_SHOWN = 20  # most brakes with series of their own, those that hold most or stand longest
+_OTHERS = "_other"  # a cluster with this name would share the series of those that are not shown
 
 _OUTCOMES = (*(effect.value for effect in InputEffect), "forgotten", "dead-letter", "signal", "foreign")  # of a record
 
@@ -59,6 +61,7 @@ class WorkerMetrics(Collector):
         partitions: Partitions[ServedPartition],
         watchdog: Watchdog,
         snapshot: Callable[[], Snapshot],
+        brakes: BrakesView,
         inputs: Mapping[str, str],
         partition_count: int,
         version: str,
@@ -69,6 +72,7 @@ class WorkerMetrics(Collector):
         self._partitions = partitions
         self._watchdog = watchdog
         self._snapshot = snapshot
+        self._brakes = brakes
         self._inputs = inputs
         self._partition_count = partition_count
         self._version = version
@@ -78,7 +82,11 @@ class WorkerMetrics(Collector):
         """Make all metrics from the present counts and the newest snapshot."""
         snapshot = self._snapshot()
         return itertools.chain(
-            self._of_counters(), self._of_worker(), self._of_partitions(snapshot), self._of_evictions(snapshot)
+            self._of_counters(),
+            self._of_worker(),
+            self._of_partitions(snapshot),
+            self._of_evictions(snapshot),
+            self._of_brakes(),
         )
 
     def _of_counters(self) -> Iterator[Metric]:
@@ -137,6 +145,8 @@ class WorkerMetrics(Collector):
             label = _label(cluster, shown)
             by_cluster[label] = by_cluster.get(label, 0) + count
         waiting: dict[tuple[Gate, str], Waiting] = {}
+        held: dict[tuple[str, str], Waiting] = {}
+        holding = self._shown_brakes(snapshot)
         unanswered = dict.fromkeys(by_cluster, NONE_WAITING)
         now_us = self._clock.now_us()
         owed, silent = dict.fromkeys(by_cluster, now_us), dict.fromkeys(by_cluster, now_us)
@@ -144,6 +154,9 @@ class WorkerMetrics(Collector):
             for (gate, cluster), part in view.waiting.items():
                 place = (gate, _label(cluster, shown))
                 waiting[place] = waiting.get(place, NONE_WAITING).joined(part)
+            for (brake, cluster), part in view.held.items():
+                name = (_label(brake, holding), _label(cluster, shown))
+                held[name] = held.get(name, NONE_WAITING).joined(part)
             for cluster, part in view.unanswered.items():
                 label = _label(cluster, shown)
                 unanswered[label] = unanswered.get(label, NONE_WAITING).joined(part)
@@ -157,11 +170,30 @@ class WorkerMetrics(Collector):
         yield WorkerMetric.WAITING_OLDEST.of(
             _ages({place: part.oldest_at_us for place, part in waiting.items()}, now_us)
         )
+        yield WorkerMetric.HELD.of({name: part.count for name, part in held.items()})
+        yield WorkerMetric.HELD_OLDEST.of(_ages({name: part.oldest_at_us for name, part in held.items()}, now_us))
         yield WorkerMetric.UNANSWERED.of({cluster: part.count for cluster, part in unanswered.items()})
         yield WorkerMetric.UNANSWERED_OLDEST.of(
             _ages({cluster: part.oldest_at_us for cluster, part in unanswered.items()}, now_us)
         )
         yield WorkerMetric.FEED_SILENT.of(_ages(silent, now_us))
+
+    def _of_brakes(self) -> Iterator[Metric]:
+        brakes, now_us = self._brakes.brakes, self._clock.now_us()
+        since_us = {standing.brake.id: standing.appended_us for standing in brakes.in_force(now_us)}
+        oldest = sorted(since_us, key=lambda name: since_us[name])[:BRAKES_SHOWN]
+        yield WorkerMetric.BRAKES.of({(): len(since_us)})
+        yield WorkerMetric.BRAKE_SECONDS.of(_ages({name: since_us[name] for name in oldest}, now_us))
+        yield WorkerMetric.BRAKES_UNREADABLE.of({(): len(brakes.unreadable)})
+        yield WorkerMetric.BRAKES_AGE.of({(): self._brakes.age_seconds()})
+
+    @staticmethod
+    def _shown_brakes(snapshot: Snapshot) -> set[str]:
+        count: collections.Counter[str] = collections.Counter()
+        for view in snapshot.partitions:
+            for (brake, _), part in view.held.items():
+                count[brake] += part.count
+        return {brake for brake, _ in count.most_common(BRAKES_SHOWN)}
 
 
 def _ages(since_us: Mapping[_Key, int], now_us: int) -> dict[_Key, float]:
@@ -169,8 +201,8 @@ def _ages(since_us: Mapping[_Key, int], now_us: int) -> dict[_Key, float]:
     return {key: max(0, now_us - at_us) / SECOND_US for key, at_us in since_us.items()}
 
 
-def _label(cluster: str, shown: set[str]) -> str:
-    return cluster if cluster in shown else OTHER_CLUSTERS
+def _label(name: str, shown: set[str]) -> str:
+    return name if name in shown else _OTHERS
 
 
 def _zeros(names: Iterable[str]) -> dict[str, int]:

@@ -56,6 +56,40 @@ CASES: Final = (
         summary="lab: gate feed has held back evictions that are due for 1m 30s",
     ),
     AlertCase(
+        alert="EvictstreamEvictionsHeld",
+        given={
+            'evictstream_evictions_held_oldest_seconds{cluster="lab", brake="b-1", instance="w1"}': "0+60x90",
+            'evictstream_evictions_held_oldest_seconds{cluster="dev", brake="b-1", instance="w1"}': "0+60x20 0x70",
+        },
+        silent_at=(60,),
+        fires_at=61,
+        labels={**_LAB, "brake": "b-1"},
+        summary="lab: brake b-1 has held evictions that are due for 1h 1m 0s",
+    ),
+    AlertCase(
+        alert="EvictstreamBrakeStands",
+        given={
+            'evictstream_brake_seconds{brake="b-1", instance="w1"}': "28740+60x9",
+            'evictstream_brake_seconds{brake="b-1", instance="w2"}': "28740+60x9",
+            'evictstream_brake_seconds{brake="b-2", instance="w1"}': "0+60x9",
+        },
+        silent_at=(1,),
+        fires_at=2,
+        labels={"brake": "b-1"},
+        summary="brake b-1 was set 8h 1m 0s ago and still stands",
+    ),
+    AlertCase(
+        alert="EvictstreamBrakesUnreadable",
+        given={
+            'evictstream_brakes_unreadable{namespace="x", instance="w1"}': "0 0 1x9",
+            'evictstream_brakes_unreadable{namespace="x", instance="w2"}': "0 0 1x9",
+        },
+        silent_at=(1, 2),
+        fires_at=3,
+        labels={"namespace": "x"},
+        summary="1 records of brakes cannot be read",
+    ),
+    AlertCase(
         alert="EvictstreamEvictUnanswered",
         given={
             'evictstream_evictions_unanswered_oldest_seconds{cluster="lab", namespace="x", instance="w1"}': "0+60x10",

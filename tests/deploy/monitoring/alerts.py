@@ -44,7 +44,7 @@ EVICTIONS: Final = (
         expression=worst("namespace, cluster", series(WorkerMetric.OWED_OLDEST)) + " > 300",
         hold="1m",
         summary="{{ $labels.cluster }}: a pod had to leave {{ $value | humanizeDuration }} ago and is still there",
-        description="Something holds the eviction up: a gate, an executor, the API server or a disruption budget.",
+        description="Something holds it up: a gate, a brake, an executor, the API server or a disruption budget.",
     ),
     Alert(
         name="EvictstreamEvictionsHeldBack",
@@ -57,6 +57,35 @@ EVICTIONS: Final = (
             "for {{ $value | humanizeDuration }}"
         ),
         description="No Evict is issued for these pods until the gate opens. Then all of them are.",
+    ),
+    Alert(
+        name="EvictstreamEvictionsHeld",
+        severity="warning",
+        # Whoever sets a brake has an hour to look before anybody else is told.
+        expression=worst("namespace, cluster, brake", series(WorkerMetric.HELD_OLDEST)) + " > 3600",
+        hold="0m",
+        summary=(
+            "{{ $labels.cluster }}: brake {{ $labels.brake }} has held evictions that are due "
+            "for {{ $value | humanizeDuration }}"
+        ),
+        description="Somebody holds these pods where they are. No Evict is issued for them until the brake ends.",
+    ),
+    Alert(
+        name="EvictstreamBrakeStands",
+        severity="warning",
+        # A working day or a night shift is shorter; it may hold nothing yet, and would hold the next incident.
+        expression=worst("namespace, brake", series(WorkerMetric.BRAKE_SECONDS)) + " > 28800",
+        hold="0m",
+        summary="brake {{ $labels.brake }} was set {{ $value | humanizeDuration }} ago and still stands",
+        description="It may be forgotten. What it holds is not evicted, also in the next outage.",
+    ),
+    Alert(
+        name="EvictstreamBrakesUnreadable",
+        severity="critical",
+        expression=worst("namespace", series(WorkerMetric.BRAKES_UNREADABLE)) + " > 0",
+        hold="1m",
+        summary="{{ $value }} records of brakes cannot be read",
+        description="Nobody knows what they were to hold, so nothing is evicted in any cluster.",
     ),
     Alert(
         name="EvictstreamEvictUnanswered",

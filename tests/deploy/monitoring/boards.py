@@ -58,6 +58,7 @@ FLEET: Final = Board(
             Panel("Lateness", "s", _quantiles(WorkerMetric.LATENESS)),
             Panel("Unanswered", "short", {"{{cluster}}": total("cluster", series(WorkerMetric.UNANSWERED))}),
             Panel("Held back", "short", {"{{gate}}": total("gate", series(WorkerMetric.WAITING))}),
+            Panel("Held by brakes", "short", {"{{brake}}": total("brake", series(WorkerMetric.HELD))}),
             Panel("Commands", "ops", {"{{action}}": total("action", rate(WorkerMetric.COMMANDS))}),
             Panel("Results", "ops", {"{{outcome}}": total("outcome", rate(WorkerMetric.RESULTS))}),
             Panel("Evicted pods seen leaving", "ops", {"pods": f"sum({rate(WorkerMetric.POD_DELETIONS)})"}),
@@ -77,6 +78,7 @@ FLEET: Final = Board(
                     "with a worker": f"sum({series(WorkerMetric.OWNED)})",
                 },
             ),
+            Panel("Brakes", "short", {"in force": f"max({series(WorkerMetric.BRAKES)})"}),
             Panel("Dead letters", "ops", {"{{reason}}": total("reason", rate(WorkerMetric.DEAD_LETTERS))}),
             Panel("Silent feeds", "s", {"{{cluster}}": worst("cluster", series(WorkerMetric.FEED_SILENT))}),
             Panel("Feeds that are proven", "short", {"{{cluster}}": worst("cluster", series(FeedMetric.PROVEN))}),
@@ -108,6 +110,11 @@ CLUSTER: Final = Board(
                 "Held back",
                 "short",
                 {"{{cluster}}: {{gate}}": total("cluster, gate", series(WorkerMetric.WAITING, _CLUSTER))},
+            ),
+            Panel(
+                "Held by brakes",
+                "short",
+                {"{{cluster}}: {{brake}}": total("cluster, brake", series(WorkerMetric.HELD, _CLUSTER))},
             ),
             Panel(
                 "Oldest held back",
@@ -167,6 +174,7 @@ WORKER: Final = Board(
             Panel("Lag in time", "s", {"{{input}} {{partition}}": series(WorkerMetric.LAG_SECONDS, _INSTANCE)}),
             Panel("Lag in offsets", "short", {"{{input}} {{partition}}": series(WorkerMetric.LAG_RECORDS, _INSTANCE)}),
             Panel("Age of the view", "s", {"{{partition}}": series(WorkerMetric.VIEW_AGE, _INSTANCE)}),
+            Panel("Age of the brakes", "s", {"{{instance}}": series(WorkerMetric.BRAKES_AGE, _INSTANCE)}),
             Panel(
                 "Takeovers and losses",
                 "ops",

@@ -17,6 +17,7 @@ import pytest
 
 from evictstream.kit.conformance.fake_api import FakeApi
 from evictstream.streams.broker.admin import declare_topics
+from evictstream.streams.broker.producers import open_producer
 from tests.conftest import MakeSettings
 from tests.deploy.monitoring.binaries import PROMETHEUS
 from tests.deploy.monitoring.boards import BOARDS
@@ -130,8 +131,21 @@ def test_each_query_of_a_dashboard_has_data(make_settings: MakeSettings, api: Fa
                 time.sleep(0.5)
 
         wait_for("evictstream_feed_proven == 1", "evictstream_executor_served == 1", "evictstream_partitions_owned > 0")
+        brake: dict[str, object] = {
+            "apiVersion": "evictstream.io/v1",
+            "kind": "Brake",
+            "id": "b-1",
+            "why": "a test",
+            "by": "anna",
+        }
+        brake["heldAt"] = "2026-11-21T02:24:00Z"
+        producer = stack.enter_context(open_producer(settings, delivery_seconds=30.0))
+        producer.send(settings.brakes_topic, key=b"b-1", value=json.dumps(brake).encode()).get(30)
+        wait_for("evictstream_brakes == 1")
         for node in ("n-1", "n-2"):
             api.put("Node", node, uid=f"uid-{node}", spec={"taints": TAINTS})
+        wait_for("evictstream_evictions_held == 1")
+        producer.send(settings.brakes_topic, key=b"b-1", value=None).get(30)
         wait_for("taint_eviction_controller_pod_deletions_total == 1")
         processes["feed"].freeze()  # the pod that tolerates the taint for a while is held back
         silent = 'ALERTS{alertname="EvictstreamFeedSilent", alertstate="pending", cluster="lab"}'

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+import dataclasses
 import json
 from types import SimpleNamespace
 from typing import Any, NamedTuple, cast
@@ -21,6 +22,7 @@ from evictstream.streams.worker.served_partition import ServedPartition
 from evictstream.streams.worker.snapshot import PartitionView, Snapshot
 from evictstream.streams.worker.watchdog import Watchdog, wait_limits
 from tests.harness.plans import one_partition
+from tests.streams.worker.fakes import FakeBrakes
 
 NOON_US = 1_795_262_400_000_000
 SECOND_US = 1_000_000
@@ -51,7 +53,8 @@ class Story:
 
     def __init__(self) -> None:
         self.now_us = NOON_US
-        self.config = one_partition(lambda: self.now_us)
+        self.brakes = FakeBrakes()
+        self.config = dataclasses.replace(one_partition(lambda: self.now_us), brakes=lambda: self.brakes.brakes)
         self.logic = EvictionPartition(0, self.config)
         self.outbox = Outbox()
         self.offset = 0
@@ -110,6 +113,7 @@ class Story:
             partitions=cast("Partitions[ServedPartition]", self.engine),
             watchdog=Watchdog(lambda _: self.ages, wait_limits(Settings()), print),
             snapshot=lambda: Snapshot(is_settled=True, partitions=self.views),
+            brakes=self.brakes,
             inputs={"nodes": "nodes", "pods": "pods", "results": "results"},
             partition_count=8,
             version="1.2.3",

@@ -128,6 +128,19 @@ def test_owed_evictions_are_a_sign_beyond_the_limit() -> None:
     assert "executor" in sign.reason
 
 
+def test_what_a_brake_holds_is_a_sign_and_names_it() -> None:
+    held = view(held={("b-1", "lab"): Waiting(3, at(0)), ("b-2", "lab"): Waiting(1, at(5))})
+    first, second = cluster_signs(snapshot(70, held))
+    assert (first.cluster, first.gate, first.brake, first.evictions) == ("lab", None, "b-1", 3)
+    assert (second.brake, "b-2" in second.reason) == ("b-2", True)
+    signs = ClusterSigns()
+    for seen, events in ((held, ["evictions held"] * 2), (held, []), (view(), ["evictions released"] * 2)):
+        with structlog.testing.capture_logs() as logged:
+            signs.look(snapshot(71, seen))
+        assert [line["event"] for line in logged] == events
+        assert {line["brake"] for line in logged} <= {"b-1", "b-2"}
+
+
 def test_each_sign_is_logged_once_when_it_begins_and_ends() -> None:
     signs = ClusterSigns()
     story = [
