@@ -11,6 +11,7 @@ from evictstream.kit.oracle.records import shown
 
 SUCCESSES = ("Succeeded", "Gone")
 OBSERVATION = "observation"
+HOLD = "hold"
 
 
 class AttemptWait(NamedTuple):
@@ -21,7 +22,8 @@ class AttemptWait(NamedTuple):
         earliest_us: the next one may not come before.
         latest_us: the next one is owed from then on.
         outcome: `success` or `failure` once a result was counted, `acceptance` as long as the executor has queued it,
-            `observation` if one that does not act has looked at it, else empty.
+            `observation` if one that does not act has looked at it, `hold` if it has let go of it for a brake, else
+            empty.
     """
 
     issued_at_us: int
@@ -51,6 +53,9 @@ def after_result(wait: AttemptWait, result: Statement, attempt: int, limits: Ora
         return wait._replace(outcome=wait.outcome or OBSERVATION)  # no executor has tried
     if wait.outcome == "success" or (wait.outcome == "failure" and not is_success):
         return wait
+    if result.content["outcome"] == "Accepted" and result.content.get("heldBy"):
+        # Again when the brake has ended, which the service may know at once; at the latest when that has been silent.
+        return AttemptWait(wait.issued_at_us, result.at_us, result.at_us + limits.accepted_silence_us, HOLD)
     if result.content["outcome"] == "Accepted":
         at_us = min(result.at_us + limits.accepted_silence_us, wait.issued_at_us + limits.accepted_limit_us)
         if wait.outcome == "acceptance":

@@ -17,7 +17,8 @@ from evictstream.kit.oracle.limits import OracleLimits, Promptness
 from evictstream.kit.oracle.obligations import PodLog, RunFacts
 from evictstream.kit.oracle.pod_search import DeadEnd, PodSearch
 from evictstream.kit.oracle.reading import Statement, UnreadableRecordError, read
-from evictstream.kit.oracle.records import InputRecord, MessageRecord, Violation
+from evictstream.kit.oracle.records import BrakeRecord, InputRecord, MessageRecord, Violation
+from evictstream.kit.oracle.standing_brakes import PodBrakes, brake_spells
 
 NEVER_SEEN = (HeardPod(),)
 MOST_OVERTAKEN = 6  # of one node in one run; more were never seen
@@ -33,6 +34,7 @@ def judge(
     early_us: int = 5_000,
     may_forget: bool = False,
     promptness: Promptness | None = None,
+    brakes: Sequence[BrakeRecord] = (),
 ) -> list[Violation]:
     """Say what is wrong.
 
@@ -46,7 +48,9 @@ def judge(
             workers may be ahead, with the clock gate open.
         may_forget: whether a partition was taken over again, and what changed nothing may so have been forgotten.
         promptness: how soon everything had to happen; None asks only that it happened by the end.
+        brakes: everything that was appended to the topic of the brakes.
     """
+    spells = brake_spells(brakes)
     statements, unreadable = read_all(inputs, limits, partitions)
     commands = [read_command(message) for message in messages if message.topic == "commands"]
     epochs = Epochs(statements)
@@ -64,6 +68,8 @@ def judge(
             early_us=early_us,
             silent_at_end=feeds.is_silent(cluster, ended_at_us),
             promptness=promptness,
+            cluster=cluster,
+            brakes=spells,
         )
         first = _dead_ends(of_node, (of_node.nodes, of_node.pods), facts, may_forget=may_forget)
         if first:
@@ -93,7 +99,9 @@ def _dead_ends(
     dead_ends: dict[str, DeadEnd] = {}
     for uid in histories.pods if only is None else only:
         states = histories.pods[uid].states if uid in histories.pods else NEVER_SEEN
-        log = PodLog(nodes, states, of_node.results_of(uid), of_node.commands_about(uid))
+        namespace = histories.pods[uid].namespace if uid in histories.pods else ""
+        braked = PodBrakes(facts.cluster, namespace, uid, facts.brakes)
+        log = PodLog(nodes, states, of_node.results_of(uid), of_node.commands_about(uid), braked)
         dead_end = PodSearch(log, facts).dead_end()
         if dead_end is not None and not (
             may_forget and _is_forgotten(of_node.name, reading[1], uid, log, histories, facts)

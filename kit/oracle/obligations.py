@@ -6,12 +6,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from evictstream.kit.oracle.attempts import AttemptWait, held_us, nobody_acts
+from evictstream.kit.oracle.attempts import HOLD, AttemptWait, held_us, nobody_acts
 from evictstream.kit.oracle.commands import SeenCommand
 from evictstream.kit.oracle.decision import MayStay, MustLeave, expected_decision
 from evictstream.kit.oracle.histories import HeardNode, HeardPod
 from evictstream.kit.oracle.limits import OracleLimits, Promptness
 from evictstream.kit.oracle.reading import Statement
+from evictstream.kit.oracle.standing_brakes import READ_WITHIN_US, UNBRAKED_POD, BrakeSpell, PodBrakes
 
 
 class OpenEviction(NamedTuple):
@@ -51,6 +52,7 @@ class PodLog:
     pods: Sequence[HeardPod]
     results: Sequence[Statement]
     commands: Sequence[SeenCommand]
+    brakes: PodBrakes = UNBRAKED_POD
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,6 +64,8 @@ class RunFacts:
         early_us: how much before its deadline an eviction may be issued.
         silent_at_end: the cluster's feed was silent when the run ended, so evictions had to wait.
         promptness: how soon everything had to happen; None asks only that it happened by the end.
+        cluster: its name.
+        brakes: the spells of each brake.
     """
 
     limits: OracleLimits
@@ -69,13 +73,15 @@ class RunFacts:
     early_us: int
     silent_at_end: bool
     promptness: Promptness | None
+    cluster: str = ""
+    brakes: Sequence[Sequence[BrakeSpell]] = ()
 
 
 class Obligations:
     """Answers for one pod; a moment says how far everything was taken in."""
 
     def __init__(self, log: PodLog, facts: RunFacts) -> None:
-        self._nodes, self._pods, self._results = log.nodes, log.pods, log.results
+        self._nodes, self._pods, self._results, self._brakes = log.nodes, log.pods, log.results, log.brakes
         self._facts, self._promptness = facts, facts.promptness
         self._decisions: dict[tuple[int, int], MustLeave | MayStay] = {}
 
@@ -91,6 +97,28 @@ class Obligations:
         if self._promptness is not None:
             return self._promptness.is_late(at_us, self._facts.ended_at_us)
         return at_us < self._facts.ended_at_us - self._facts.limits.slack_us
+
+    def is_owed_for_long(self, due: MustLeave, since_us: int) -> bool:
+        """Whether what is owed since then has to have been issued by the end of the run, held or not."""
+        return self.is_long_ago(self.free_since_us(due, since_us, self._facts.ended_at_us))
+
+    def free_since_us(self, due: MustLeave, since_us: int, until_us: int) -> int:
+        """Give since when it would be owed, had no brake held it between two instants."""
+        return since_us + self._brakes.lost_us(due.taint, since_us, until_us)
+
+    def is_held(self, moment: PodMoment, due: MustLeave, opened: OpenEviction, command: SeenCommand) -> bool:
+        """Whether a brake holds it, for whoever has issued the command, whatever he can have known."""
+        if opened.waiting is None:
+            due_us = self.owed_us(moment, due)
+        else:
+            due_us = opened.waiting.issued_at_us if opened.waiting.outcome == HOLD else opened.waiting.latest_us
+        early_us = self._facts.early_us
+        return self._brakes.hold(
+            due.taint,
+            due_us + early_us,
+            from_us=command.issued_at_us - READ_WITHIN_US - early_us,
+            to_us=command.issued_at_us + early_us,
+        )
 
     def unheard_us(self, moment: PodMoment) -> list[int]:
         """Give when the next record of each history was appended."""

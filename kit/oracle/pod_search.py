@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from evictstream.kit.oracle.attempts import after_attempt, after_result
+from evictstream.kit.oracle.attempts import AttemptWait, after_attempt, after_result
 from evictstream.kit.oracle.commands import SeenCommand
 from evictstream.kit.oracle.decision import MayStay, MustLeave
 from evictstream.kit.oracle.histories import HeardNode, HeardPod
@@ -85,10 +85,10 @@ class PodSearch:
             waiting, held = opened.waiting, self._obligations.held_us(moment, opened.waiting)
             if self._obligations.is_only_observed(moment, waiting):
                 return True
-            is_missing = self._obligations.is_long_ago(max((waiting.latest_us, *held)))
+            is_missing = self._obligations.is_owed_for_long(opened.due, max((waiting.latest_us, *held)))
             return not is_missing or self._stuck(moment, "not repeated", "attempt ", opened.attempt, ", ", waiting)
         owed_us = self._obligations.owed_us(moment, opened.due) if self._promptness is None else opened.owed_us
-        is_missing = self._obligations.is_long_ago(owed_us)
+        is_missing = self._obligations.is_owed_for_long(opened.due, owed_us)
         return not is_missing or self._stuck(moment, "not issued", opened.due, " was owed from ", shown(owed_us), " on")
 
     def _is_prompt(self, moment: PodMoment, after: PodMoment, command: SeenCommand, since_us: int) -> bool:
@@ -146,6 +146,7 @@ class PodSearch:
         if opened is None or opened.is_done or isinstance(decided, MayStay):
             return True
         owed_us = self._obligations.next_owed_us(moment, decided, opened)
+        owed_us = self._obligations.free_since_us(decided, owed_us, append_at_us)
         is_late = self._promptness.is_late(owed_us, append_at_us)
         return not is_late or self._stuck(
             moment, "late", decided, " was owed from ", shown(owed_us), " on, and not issued by ", shown(append_at_us)
@@ -254,19 +255,26 @@ class PodSearch:
             issued = OpenEviction(command.eviction_id, decided, attempt, waiting)
             yield moment._replace(commands_taken=moment.commands_taken + 1, open=issued)
 
+    def _may_repeat(self, moment: PodMoment, command: SeenCommand, waiting: AttemptWait) -> bool:
+        if command.issued_at_us < waiting.earliest_us:
+            return self._stuck(moment, "repeated too soon", command, ": ", waiting)
+        if self._obligations.is_only_observed(moment, waiting):
+            return self._stuck(moment, "repeated though observed", command, ": no executor that acts has reported")
+        held = self._obligations.held_us(moment, waiting)
+        if held and command.issued_at_us < held[-1]:
+            return self._stuck(moment, "repeated too soon", command, ": in a queue until ", shown(held[-1]))
+        return True
+
     def _may_issue(self, moment: PodMoment, command: SeenCommand, due: MustLeave, opened: OpenEviction) -> bool:
         if not due.is_untolerated and command.at_us + self._facts.early_us < due.deadline_us:
             return self._stuck(moment, "early", command, ": due at ", shown(due.deadline_us))
         wrong = _differs(command, opened)
         if wrong:
             return self._stuck(moment, "unfounded", command, ": ", wrong, due)
-        if opened.waiting is not None and command.issued_at_us < opened.waiting.earliest_us:
-            return self._stuck(moment, "repeated too soon", command, ": ", opened.waiting)
-        if opened.waiting is not None and self._obligations.is_only_observed(moment, opened.waiting):
-            return self._stuck(moment, "repeated though observed", command, ": no executor that acts has reported")
-        held = self._obligations.held_us(moment, opened.waiting) if opened.waiting is not None else ()
-        if held and command.issued_at_us < held[-1]:
-            return self._stuck(moment, "repeated too soon", command, ": in a queue until ", shown(held[-1]))
+        if self._obligations.is_held(moment, due, opened, command):
+            return self._stuck(moment, "issued though held", command, ": a brake holds it")
+        if opened.waiting is not None and not self._may_repeat(moment, command, opened.waiting):
+            return False
         for states, place in ((self._nodes, moment.node), (self._pods, moment.pod)):
             if place + 1 < len(states) and states[place + 1].append_at_us < command.issued_at_us - self._lag_us:
                 return self._stuck(moment, "view too old", command, ": ", states[place + 1], " had been there for long")
@@ -274,9 +282,9 @@ class PodSearch:
             result = self._results[moment.results]
             if result.record.append_at_us < command.issued_at_us - self._lag_us:
                 return self._stuck(moment, "view too old", command, ": ", result.content, " had been there for long")
-        return self._promptness is None or self._is_prompt(
-            moment, moment, command, self._obligations.next_owed_us(moment, due, opened)
-        )
+        owed_us = self._obligations.next_owed_us(moment, due, opened)
+        since_us = self._obligations.free_since_us(due, owed_us, command.at_us)
+        return self._promptness is None or self._is_prompt(moment, moment, command, since_us)
 
 
 def _progress(moment: PodMoment) -> tuple[int, int]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import json
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
@@ -18,6 +19,7 @@ ObjectVersion: TypeAlias = tuple[int, int]
 """Epoch and resource version: a later epoch always wins."""
 
 _OUTCOMES = {"Accepted", "Succeeded", "Gone", "Failed", "Obsolete", "Refused", "Observed"}
+_BRAKE_ID = re.compile("[a-z0-9][a-z0-9-]{0,62}")
 _CHANGES = ("ADDED", "MODIFIED", "DELETED")
 _LAST_EPOCH = 2**31 - 1
 _LARGEST_LIST = 1_000  # docs/messages.md, "Limits of an object"; an object beyond it in a plan stays beyond it
@@ -145,6 +147,9 @@ def _lists(spec: Json) -> tuple[Sequence[object], ...]:
 def _result(record: InputRecord, value: Json, cluster: str, at_us: int) -> Statement:
     if value["outcome"] not in _OUTCOMES or value["kind"] != "EvictionResult" or value["cluster"] != cluster:
         raise UnreadableRecordError("not a result of this cluster")
+    held_by = value.get("heldBy")
+    if held_by is not None and not _BRAKE_ID.fullmatch(held_by):
+        raise UnreadableRecordError("not the id of a brake")
     node = _node(value["node"])
     return Statement(
         record=record, cluster=cluster, node=node, at_us=at_us, kind="Result", is_deleted=False, content=value

@@ -34,6 +34,19 @@ class InputRecord:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class BrakeRecord:
+    """A record of the brakes topic.
+
+    Attributes:
+        append_at_us: as for `InputRecord`.
+    """
+
+    append_at_us: int
+    key: bytes
+    value: bytes | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class MessageRecord:
     """A record of an output topic as a `read_committed` reader got it.
 

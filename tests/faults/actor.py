@@ -55,13 +55,19 @@ class ClusterActor:
                 self._pods[uid] = event
         return True
 
-    def on_command(self, command: Mapping[str, object], at_us: int) -> list[Change]:
-        """Answer a command that was read at `at_us`; anything but `Evict` needs no answer."""
+    def on_command(self, command: Mapping[str, object], at_us: int, held_by: str | None = None) -> list[Change]:
+        """Answer a command that was read at `at_us`; anything but `Evict` needs no answer.
+
+        `held_by` is the brake that holds it, if the executor knows one.
+        """
         if command["action"] != "Evict":
             return []
         chance = random.Random(f"{self._plan.seed}/{command['evictionId']}/{command['attempt']}")
         took_us = chance.randrange(1, 300) * MILLISECOND_US
         draw = chance.random()
+        if held_by is not None and draw < 0.9:
+            key = str(command["cluster"]).encode()
+            return [Change(at_us + took_us, "results", key, result(command, "Accepted", held_by=held_by))]
         if draw < 0.15:
             return self._answer(command, chance, "Failed", at_us + took_us)
         if draw < 0.18:

@@ -6,6 +6,7 @@ import random
 
 from evictstream.kit.oracle.records import InputTopic
 from tests.faults.absurd import absurd_records
+from tests.faults.braking import draw_brakes
 from tests.faults.garbage import draw_garbage, misplaced, too_large
 from tests.faults.numbers import NUMBERS, Numbers
 from tests.faults.objects import NOT_READY, UNREACHABLE, Node, Pod, watch_event
@@ -52,7 +53,15 @@ def generate(
             for change in absurd_records(start_at_us + int(fault.at_seconds * SECOND_US)):
                 scribe.raw(change)
     changes = tuple(sorted(scribe.changes, key=lambda change: change.at_us))
-    return Plan(seed=seed, shape=shape, start_at_us=start_at_us, changes=changes, faults=faults, numbers=numbers)
+    return Plan(
+        seed=seed,
+        shape=shape,
+        start_at_us=start_at_us,
+        changes=changes,
+        faults=faults,
+        numbers=numbers,
+        brakes=draw_brakes(seed, shape, start_at_us),
+    )
 
 
 def live(chance: random.Random, scribe: Scribe, cluster: str, shape: Shape, start_at_us: int) -> list[Node]:

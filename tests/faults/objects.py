@@ -113,7 +113,12 @@ def report(cluster: str, read_to: str) -> bytes:
 
 
 def result(
-    command: Mapping[str, object], outcome: str, observed_at_us: int | None = None, *, reason: str = ""
+    command: Mapping[str, object],
+    outcome: str,
+    observed_at_us: int | None = None,
+    *,
+    reason: str = "",
+    held_by: str | None = None,
 ) -> bytes:
     """Write an executor's answer to a command; without `observed_at_us` the append time counts."""
     answer: Json = {
@@ -122,6 +127,8 @@ def result(
         **{name: command[name] for name in _OF_COMMAND},
         "outcome": outcome,
     }
+    if held_by is not None:
+        answer["heldBy"] = held_by
     if reason:
         answer["reason"] = reason
     if observed_at_us is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 from dataclasses import dataclass, field
 
-from evictstream.kit.oracle.records import InputTopic
+from evictstream.kit.oracle.records import BrakeRecord, InputTopic
 from tests.faults.numbers import NUMBERS, Numbers
 
 SECOND_US = 1_000_000
@@ -112,6 +112,7 @@ class Plan:
         start_at_us: when it starts, microseconds since 1970; the only thing that is not from the seed.
         changes: by time. The last ones are heartbeats up to the end of the run.
         faults: by time.
+        brakes: records of the brakes topic, by time. Where it is simulated only.
     """
 
     seed: int
@@ -120,6 +121,7 @@ class Plan:
     changes: tuple[Change, ...]
     faults: tuple[Fault, ...]
     numbers: Numbers = field(default=NUMBERS)
+    brakes: tuple[BrakeRecord, ...] = ()
 
     @property
     def end_at_us(self) -> int:

@@ -19,6 +19,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+from tests.mutations.brakes import OF_BRAKES
 from tests.mutations.catalogue import MUTATIONS, Mutation
 from tests.mutations.costs import OF_COSTS
 from tests.mutations.doors import OF_DOORS
@@ -47,6 +48,7 @@ ALL = (
     *OF_STORIES,
     *OF_STRANGERS,
     *OF_QUEUES,
+    *OF_BRAKES,
     *OF_WINDOWS,
     *BY_TORTURE,
     *FROM_OUTSIDE,

@@ -4,22 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import math
-from typing import NamedTuple
+from collections.abc import Iterable, Mapping
+from typing import Any
 
-from evictstream.models.steering.brakes import NO_BRAKES, Brakes
+from evictstream.kit.oracle import BrakeRecord
+from evictstream.models.steering.brakes import NO_BRAKES, Brakes, Subject, longest_hold
 from evictstream.streams.broker.brakes_reader import OLDEST_BRAKES_SECONDS
 from evictstream.streams.engine.core.ports import Clock
 from tests.faults.simulated.network import Connection
 
 ASK_SECONDS = 0.5
-
-
-class BrakeEntry(NamedTuple):
-    """A record of the topic; `append_at_us` by the brokers' clock."""
-
-    append_at_us: int
-    key: bytes
-    value: bytes | None
 
 
 class SimulatedBrakes:
@@ -29,7 +23,7 @@ class SimulatedBrakes:
         brakes: the newest that were read.
     """
 
-    def __init__(self, connection: Connection, topic: list[BrakeEntry], clock: Clock) -> None:
+    def __init__(self, connection: Connection, topic: list[BrakeRecord], clock: Clock) -> None:
         self.brakes: Brakes = NO_BRAKES
         self._connection = connection
         self._topic = topic
@@ -55,3 +49,13 @@ class SimulatedBrakes:
             self._read += len(found)
             self._fresh_at = asked_at
             await asyncio.sleep(ASK_SECONDS)
+
+
+def held_by(records: Iterable[BrakeRecord], command: Mapping[str, Any], now_us: int) -> str | None:
+    """Say which brake an executor holds a command for that has read these records; it takes zones for its own."""
+    brakes = NO_BRAKES
+    for entry in records:
+        brakes = brakes.with_record(entry.key, entry.value, entry.append_at_us // 1000)
+    subject = Subject(command["namespace"], command["podUid"], command["reason"]["taint"]["key"], 0, "a")
+    hold = longest_hold(brakes.of_cluster(command["cluster"], now_us), subject, now_us)
+    return None if hold is None else hold.brake

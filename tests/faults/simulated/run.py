@@ -14,7 +14,7 @@ import structlog
 
 from evictstream.kit.oracle import Violation, judge
 from evictstream.kit.oracle.reading import place
-from evictstream.kit.oracle.records import InputRecord, InputTopic, MessageRecord, OutputTopic
+from evictstream.kit.oracle.records import BrakeRecord, InputRecord, InputTopic, MessageRecord, OutputTopic
 from evictstream.models.eviction import RuleParameters
 from evictstream.models.messages.envelope import InputLimits
 from evictstream.streams.engine.core.config import EngineConfig
@@ -25,7 +25,7 @@ from evictstream.streams.worker.gates import GateLimits
 from tests.faults.actor import ClusterActor
 from tests.faults.node_rows import check_nodes
 from tests.faults.plan import Change, FaultKind, Plan
-from tests.faults.simulated.brakes import BrakeEntry
+from tests.faults.simulated.brakes import held_by
 from tests.faults.simulated.broker import Broker
 from tests.faults.simulated.group import Group
 from tests.faults.simulated.log import Entry
@@ -69,7 +69,7 @@ class Simulation:
         self.broker.on_append = self._appended
         self.config = engine_config(plan)
         self.group = Group(self.world, plan.shape.partitions, int(self.config.session_timeout_seconds * SECOND_US))
-        self.brakes: list[BrakeEntry] = []
+        self.brakes: list[BrakeRecord] = []
         self.seen: Counter[str] = Counter()
         self._service = partition_config(plan, self.world)
         self._actor = ClusterActor(plan)
@@ -84,6 +84,8 @@ class Simulation:
                 self.start_worker()
             for change in self.plan.changes:
                 self.world.at(change.at_us, lambda change=change: self._append(change))  # type: ignore[misc]
+            for brake in self.plan.brakes:
+                self.world.at(brake.append_at_us, lambda brake=brake: self._brake(brake))  # type: ignore[misc]
             Trouble(self).plan_faults()
             self._compact_later()
             self.world.run_until(self.plan.end_at_us)
@@ -134,6 +136,15 @@ class Simulation:
                 partition = place(change.key, self.plan.shape.partitions)
             self.broker.append(change.topic, partition, change.key, change.value)
 
+    def _brake(self, record: BrakeRecord) -> None:
+        """Let somebody write a record of a brake, as soon as the brokers take it."""
+        now_us = self.world.now_us
+        if self.broker.down_until_us > now_us:
+            self.world.at(self.broker.down_until_us, lambda: self._brake(record))
+        else:
+            self.brakes.append(dataclasses.replace(record, append_at_us=now_us // MILLISECOND_US * MILLISECOND_US))
+            self.seen["records of brakes"] += 1
+
     def _appended(self, where: tuple[str, int]) -> None:
         """Wake readers: workers for inputs, the executor for commands."""
         topic, partition = where
@@ -148,7 +159,11 @@ class Simulation:
         fetched = self.broker.log("commands", partition).read(self._read.get(partition, 0), 1000, "read_committed")
         self._read[partition] = fetched.position
         for entry in fetched.records:
-            for change in self._actor.on_command(json.loads(entry.value or b""), self.world.now_us):
+            command = json.loads(entry.value or b"")
+            brake = held_by(self.brakes, command, self.world.now_us) if self.brakes else None
+            if brake is not None:
+                self.seen["held by the executor"] += command["action"] == "Evict"
+            for change in self._actor.on_command(command, self.world.now_us, brake):
                 self.world.at(change.at_us, lambda change=change: self._append(change))  # type: ignore[misc]
 
     def _compact_later(self) -> None:
@@ -175,6 +190,7 @@ class Simulation:
             limits=self.plan.numbers.limits(),
             early_us=early_us,
             may_forget=self.broker.fenced_again,
+            brakes=self.brakes,
         )
 
     def inputs(self) -> list[InputRecord]:

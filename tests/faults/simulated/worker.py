@@ -14,6 +14,7 @@ import itertools
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from typing import Any
 
+from evictstream.kit.oracle import BrakeRecord
 from evictstream.streams.engine.core.config import EngineConfig
 from evictstream.streams.engine.core.ownership import Ownership
 from evictstream.streams.engine.core.ports import Place
@@ -23,7 +24,7 @@ from evictstream.streams.errors import PartitionLostError
 from evictstream.streams.partition.config import PartitionConfig
 from evictstream.streams.worker.gates import GateLimits
 from evictstream.streams.worker.worker_core import WorkerCore
-from tests.faults.simulated.brakes import BrakeEntry, SimulatedBrakes
+from tests.faults.simulated.brakes import SimulatedBrakes
 from tests.faults.simulated.broker import Broker
 from tests.faults.simulated.clients import client_classes
 from tests.faults.simulated.fetching import Fetching
@@ -100,7 +101,7 @@ class Worker:
         config: EngineConfig,
         service: PartitionConfig,
         limits: GateLimits,
-        brakes: list[BrakeEntry],
+        brakes: list[BrakeRecord],
         on_end: Callable[[Worker], None],
     ) -> None:
         self.name = name

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 
-from evictstream.kit.oracle import InputRecord, MessageRecord, Violation, judge
+from evictstream.kit.oracle import BrakeRecord, InputRecord, MessageRecord, Violation, judge
 from evictstream.kit.oracle.records import InputTopic, OutputTopic
 from tests.faults.numbers import NUMBERS
 from tests.faults.objects import Json, Node, Pod, instant, report, watch_event
@@ -34,6 +34,7 @@ class Story:
     def __init__(self) -> None:
         self.inputs: list[InputRecord] = []
         self.messages: list[MessageRecord] = []
+        self.brakes: list[BrakeRecord] = []
         self._version = 0
 
     def hear(self, topic: InputTopic, seconds: float, value: bytes | None, key: bytes = KEY) -> Story:
@@ -104,8 +105,8 @@ class Story:
             self.hear("nodes", second, value).hear("pods", second, value)
         return self
 
-    def result(self, seconds: float, outcome: str, attempt: int = 1) -> Story:
-        value = {
+    def result(self, seconds: float, outcome: str, attempt: int = 1, held_by: str | None = None) -> Story:
+        value: Json = {
             "apiVersion": "evictstream.io/v1",
             "kind": "EvictionResult",
             "evictionId": "e0",
@@ -117,6 +118,8 @@ class Story:
             "node": "n",
             "outcome": outcome,
         }
+        if held_by is not None:
+            value["heldBy"] = held_by
         return self.hear("results", seconds, json.dumps(value).encode())
 
     def report(self, seconds: float, read_to: float = 15.01) -> Story:
@@ -184,6 +187,12 @@ class Story:
         self.messages.remove([message for message in self.messages if message.topic == topic][place])
         return self
 
+    def brake(self, seconds: float, **fields: object) -> Story:
+        """Let somebody write the brake `b`."""
+        value = {"kind": "Brake", "id": "b", "spreadSeconds": 0, **fields}
+        self.brakes.append(BrakeRecord(append_at_us=at(seconds), key=b"b", value=json.dumps(value).encode()))
+        return self
+
     def bury(self, offset: int, digest: str = "") -> Story:
         headers = {
             "ce_id": f"pods/0/{offset}/{len(self.messages)}".encode(),
@@ -202,6 +211,7 @@ class Story:
             partitions=1,
             limits=NUMBERS.limits(),
             may_forget=may_forget,
+            brakes=self.brakes,
         )
 
 

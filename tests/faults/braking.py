@@ -1,0 +1,67 @@
+"""Brakes that come, change and go while a run goes on. All of them have ended soon after it is quiet."""
+
+from __future__ import annotations
+
+import json
+import random
+from typing import Any
+
+from evictstream.kit.oracle import BrakeRecord
+from tests.faults.objects import NOT_READY, UNREACHABLE, instant
+from tests.faults.plan import Shape
+
+SECOND_US = 1_000_000
+LONGEST_SECONDS = 6.0
+LONGEST_SPREAD_SECONDS = 3
+LATEST_SECONDS = 3.0
+"""A brake is released at the latest so long after the run has become quiet."""
+
+
+def draw_brakes(seed: int, shape: Shape, start_at_us: int) -> tuple[BrakeRecord, ...]:
+    """Draw the records of the brakes topic: in half of the runs there are some."""
+    chance = random.Random(f"brakes {seed}")
+    records: list[BrakeRecord] = []
+    for number in range(chance.choice([0, 0, 0, 1, 2, 4])):
+        key = f"b{number}".encode()
+        at_seconds, lasts_seconds = chance.uniform(0.1, shape.active_seconds), chance.uniform(0.2, LONGEST_SECONDS)
+        end_seconds = min(at_seconds + lasts_seconds, shape.active_seconds + LATEST_SECONDS)
+
+        def put(seconds: float, value: bytes | None, key: bytes = key) -> None:
+            records.append(BrakeRecord(append_at_us=start_at_us + int(seconds * SECOND_US), key=key, value=value))
+
+        fields = _fields(chance, number)
+        draw = chance.random()
+        if draw < 0.1:
+            put(at_seconds, b"{")  # holds all, whatever it was meant to be
+            put(end_seconds, None)
+        elif draw < 0.3:
+            ends_at = instant(start_at_us + int(end_seconds * SECOND_US))
+            put(at_seconds, _brake(fields | {"endsAt": ends_at}))
+        elif draw < 0.45:
+            put(at_seconds, _brake(fields))
+            put(end_seconds, None)
+        else:
+            put(at_seconds, _brake(fields))
+            if chance.random() < 0.3:  # and it holds something else from then on
+                fields = _fields(chance, number)
+                put((at_seconds + end_seconds) / 2, _brake(fields))
+            put(end_seconds, _brake(fields | {"releasedBy": "ben"}))
+    return tuple(sorted(records, key=lambda record: record.append_at_us))
+
+
+def _fields(chance: random.Random, number: int) -> dict[str, Any]:
+    fields: dict[str, Any] = {"id": f"b{number}", "spreadSeconds": chance.randint(0, LONGEST_SPREAD_SECONDS)}
+    if chance.random() < 0.5:
+        fields["clusters"] = chance.choice([["c0"], ["c1", "c2"]])
+    if chance.random() < 0.3:
+        fields["taints"] = chance.choice([[NOT_READY], [NOT_READY, UNREACHABLE]])
+    if chance.random() < 0.3:
+        fields["namespaces"] = chance.choice([["ns"], ["ns", "other"], ["other"]])
+    if chance.random() < 0.1:
+        fields["zones"] = ["a"]
+    return fields
+
+
+def _brake(fields: dict[str, Any]) -> bytes:
+    common = {"apiVersion": "evictstream.io/v1", "kind": "Brake", "why": "w", "by": "anna", "heldAt": instant(0)}
+    return json.dumps(common | fields).encode()

@@ -1,0 +1,68 @@
+"""Mutations of what brakes do before a worker issues, and of how it knows them."""
+
+from __future__ import annotations
+
+from tests.mutations import product
+from tests.mutations.catalogue import GATES, Mutation
+from tests.mutations.matching import Change
+from tests.mutations.torture import TORTURE
+
+STEPS = "tests/models/eviction/test_held_attempts.py"
+HELD = "tests/streams/partition/test_held.py"
+EXECUTING = "tests/models/eviction/test_executing.py"
+ROWS = "tests/models/messages/test_older_readers.py"
+
+OF_BRAKES = (
+    Mutation(
+        "ignore the brakes after a takeover",
+        (
+            Change(
+                product.HELD,
+                "HeldEvictions.__init__",
+                "self._read = read",
+                "first = read()\nself._read = lambda: NO_BRAKES if read() is first else read()",
+            ),
+        ),
+        (HELD, TORTURE),
+    ),
+    Mutation(
+        "let a repeat through a brake",
+        (Change(product.POD_STEPS, "fire", "hold_of(...)", "(None if eviction.attempt else $0)"),),
+        (STEPS, TORTURE),
+    ),
+    Mutation(
+        "let all go when a brake ends",
+        (Change(product.STEERING_BRAKES, "StandingBrake.until_us", "end_us + ...", "end_us"),),
+        (HELD, STEPS, TORTURE),
+    ),
+    Mutation(
+        "look at what is held no more when its brake has changed",
+        (Change(product.HELD, "HeldEvictions.begin_turn", "held[1] in changed", "False"),),
+        (HELD,),
+    ),
+    Mutation(
+        "fire with brakes that were read before the takeover",
+        (Change(product.GATES, "Gates._not_since_takeover", "read_at < writer.ends_asked_at", "False"),),
+        (GATES,),
+    ),
+    Mutation(
+        "fire without knowing the brakes",
+        (Change(product.GATES, "Gates.closed", "self._brakes.objection()", "None"),),
+        (GATES,),
+    ),
+    Mutation(
+        "give up what an executor holds after a while",
+        (Change(product.POD_STEPS, "apply_result", "reported is _ACCEPTED", "True"),),
+        (EXECUTING,),
+    ),
+    Mutation(
+        "forget after a restart that an executor holds it",
+        (Change(product.ROW_VALUES, "eviction_value", "held_by=eviction.held_by", "held_by=None"),),
+        (STEPS, ROWS),
+    ),
+    Mutation(
+        "write a row of what is held that older workers cannot read",
+        (Change(product.ROW_VALUES, "eviction_value", "_ACCEPTED if ... else ...", "eviction.outcome"),),
+        (ROWS,),
+    ),
+)
