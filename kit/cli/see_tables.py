@@ -50,6 +50,8 @@ def gate_or_result(one: ListedEviction) -> str:
     """Say what an eviction waits for, or what became of it."""
     if one.state not in OPEN_STATES:
         return one.verdict if one.state is not SeenState.ENDED else NOTHING
+    if one.held_by is not None:
+        return f"held {one.held_by}"
     if one.gate is not None:
         return f"gate {one.gate}"
     if one.state is SeenState.SCHEDULED:
@@ -62,8 +64,9 @@ def gate_or_result(one: ListedEviction) -> str:
 
 
 def is_alarming(one: ListedEviction) -> bool:
-    """Whether a pod has to leave, and somebody who should see to it does not."""
-    return one.state in OPEN_STATES and one.state is not SeenState.SCHEDULED and not one.queued
+    """Whether a pod has to leave, and somebody who should see to it does not; a brake is somebody's wish."""
+    is_due = one.state in OPEN_STATES and one.state is not SeenState.SCHEDULED
+    return is_due and not one.queued and one.held_by is None
 
 
 def nodes_kind(present_us: Present, *, shows_cluster: bool) -> ListKind[ListedNode]:

@@ -101,7 +101,7 @@ def _dead_ends(
         states = histories.pods[uid].states if uid in histories.pods else NEVER_SEEN
         namespace = histories.pods[uid].namespace if uid in histories.pods else ""
         braked = PodBrakes(facts.cluster, namespace, uid, facts.brakes)
-        log = PodLog(nodes, states, of_node.results_of(uid), of_node.commands_about(uid), braked)
+        log = PodLog(nodes, states, of_node.results_of(uid), of_node.commands_about(uid), brakes=braked)
         dead_end = PodSearch(log, facts).dead_end()
         if dead_end is not None and not (
             may_forget and _is_forgotten(of_node.name, reading[1], uid, log, histories, facts)

@@ -129,6 +129,8 @@ def _attempt(decision: SourcedDecision, earlier: _OpenEviction | None) -> Iterat
         yield _stay(it)
     if it.decision is DecisionKind.RETRIED:
         yield f"Attempt {it.attempt} is issued. {_view(it)}"
+        if it.held_by is not None:
+            yield f"The brake {it.held_by} has held it until then."
     else:
         again = "" if it.attempt == 1 else f" again, as attempt {it.attempt}"
         yield f"The eviction is issued{again}, {_late(decision, earlier)}."
@@ -151,6 +153,8 @@ def _late(decision: SourcedDecision, earlier: _OpenEviction | None) -> str:
     if issued_us - owed_us < ON_TIME_US:
         return "on time" if it.known_at is None else f"as soon as {since}"
     late = f"{_seconds(issued_us - owed_us)} s after {since}"
+    if it.held_by is not None:
+        return f"{late}: the brake {it.held_by} has held it until then"
     if earlier is None or earlier.deadline != it.deadline:
         return f"{late}; these records do not show why"
     if earlier.came_us - owed_us < ON_TIME_US:
@@ -175,7 +179,9 @@ def _reported(it: DecisionRecord) -> str:
         again = f" If nothing changes, the next attempt is at {it.next_attempt_at} or later."
     elif it.outcome is Outcome.OBSERVED:
         again = " It is not repeated before an executor acts."
-    return f"The executor reports {it.outcome} of attempt {it.attempt}{reason}.{again}"
+    if it.result is Outcome.HELD:
+        again = f" The next attempt follows when the brake {it.held_by} has ended."
+    return f"The executor reports {it.result} of attempt {it.attempt}{reason}.{again}"
 
 
 def _cancelled(it: DecisionRecord) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import msgspec
@@ -12,12 +12,14 @@ from evictstream.kit.see.stored_state import StoredNode, StoredState
 from evictstream.models.eviction import Eviction, EvictionState, PodState
 from evictstream.models.eviction.cluster import ClusterState
 from evictstream.models.eviction.executor_queue import is_only_observed
+from evictstream.models.eviction.held_attempts import hold_of
 from evictstream.models.eviction.step import eviction_id
 from evictstream.models.instants import instant_text
 from evictstream.models.kubernetes.taints import BareTaint
 from evictstream.models.kubernetes.tolerations import Toleration
 from evictstream.models.messages.decision import DecisionRecord
 from evictstream.models.messages.vocabulary import DecisionKind, Outcome, Verdict
+from evictstream.models.steering.brakes import NO_BRAKES, Brakes, StandingBrake
 
 
 class SeenState(enum.StrEnum):
@@ -65,6 +67,7 @@ class ListedEviction(msgspec.Struct, frozen=True, gc=False, rename="camel", omit
         queued: whether the executor has reported that it waits in its queue.
         last_result: the result that was counted for the newest attempt.
         gate: the closed gate that holds it back.
+        held_by: id of the brake that holds it: of those that were given, or the one for which an executor holds it.
         ended_at: when it ended.
     """
 
@@ -87,6 +90,7 @@ class ListedEviction(msgspec.Struct, frozen=True, gc=False, rename="camel", omit
     queued: bool = False
     last_result: Outcome | None = None
     gate: SeenGate | None = None
+    held_by: str | None = None
     ended_at: str | None = None
 
     @property
@@ -112,19 +116,35 @@ class Silences(NamedTuple):
     report_us: int
 
 
-def pending_evictions(state: StoredState, now_us: int, silences: Silences) -> list[ListedEviction]:
+def pending_evictions(
+    state: StoredState, now_us: int, silences: Silences, brakes: Brakes = NO_BRAKES
+) -> list[ListedEviction]:
     """List the evictions that have not ended, the first to be done first; `now_us` in microseconds since 1970."""
-    found = [one for node in state.nodes() for one in of_node(node, now_us, silences)]
+    found = [one for node in state.nodes() for one in of_node(node, now_us, silences, brakes)]
     return sorted(found, key=lambda one: (one.at, one.cluster, one.address))
 
 
-def of_node(node: StoredNode, now_us: int, silences: Silences) -> Iterator[ListedEviction]:
+def of_node(node: StoredNode, now_us: int, silences: Silences, brakes: Brakes = NO_BRAKES) -> Iterator[ListedEviction]:
     """Yield the open evictions of a node's pods."""
     gate = gate_of(node.cluster, now_us, silences, has_gap=node.has_gap)
+    standing = brakes.of_cluster(node.aggregate.cluster, now_us) if brakes.standing else ()
     for pod in node.aggregate.pods.values():
         eviction = pod.eviction
         if eviction is not None and eviction.state is not EvictionState.DONE:
-            yield _seen(node, pod, eviction, gate=gate, now_us=now_us, silences=silences)
+            one = _seen(node, pod, eviction, gate=gate, now_us=now_us, silences=silences)
+            held_by = _held_by(pod, eviction, standing, now_us)
+            yield one if held_by is None else msgspec.structs.replace(one, held_by=held_by)
+
+
+def _held_by(pod: PodState, eviction: Eviction, brakes: Sequence[StandingBrake], now_us: int) -> str | None:
+    wakeup_us = eviction.wakeup_us
+    if wakeup_us is None or wakeup_us > now_us:
+        return None
+    hold = hold_of(pod, eviction, eviction.due, brakes, now_us)
+    if hold is not None:
+        return hold.brake
+    is_issued = eviction.state is not EvictionState.SCHEDULED
+    return eviction.held_by if is_issued and eviction.outcome is Outcome.HELD else None
 
 
 def gate_of(cluster: ClusterState, now_us: int, silences: Silences, *, has_gap: bool) -> SeenGate | None:
@@ -203,6 +223,6 @@ def ended_eviction(decision: DecisionRecord) -> ListedEviction | None:
         toleration=decision.toleration,
         known_at=decision.known_at,
         attempt=decision.attempt,
-        last_result=decision.outcome,
+        last_result=decision.result,
         ended_at=decision.cause.at,
     )

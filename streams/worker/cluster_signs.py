@@ -62,7 +62,7 @@ def cluster_signs(snapshot: Snapshot) -> list[ClusterSign]:
         signs.append(ClusterSign(cluster, Gate.FEED, part.count, reason))
     for (brake, cluster), part in held.items():
         reason = f"brake {brake} holds them, the oldest for {_seconds(part, snapshot):.0f} s; see `evictstream holds`"
-        signs.append(ClusterSign(cluster, None, part.count, reason, brake))
+        signs.append(ClusterSign(cluster, None, part.count, reason, brake=brake))
     for cluster, part in unanswered.items():
         age = _seconds(part, snapshot)
         if age > UNANSWERED_LIMIT_SECONDS:

@@ -110,6 +110,29 @@ CASES = [
         id="reported",
     ),
     pytest.param(
+        decision(
+            DecisionKind.REPORTED,
+            attempt=1,
+            outcome=Outcome.ACCEPTED,
+            held_by="b-1",
+            outcome_reason="the network flaps",
+        ),
+        "The executor reports Held of attempt 1 (the network flaps). The next attempt follows when the brake b-1 has"
+        " ended.",
+        id="held by the executor",
+    ),
+    pytest.param(
+        issued(cause=timer(after(LATER, 40)), held_by="b-1"),
+        "The eviction is issued, 40.0 s after its deadline: the brake b-1 has held it until then.",
+        id="issued after a brake",
+    ),
+    pytest.param(
+        decision(DecisionKind.RETRIED, attempt=2, cause=timer(LATER), held_by="b-1"),
+        "Attempt 2 is issued. In the service's view, of unknown age, the pod still exists and has to leave."
+        " The brake b-1 has held it until then.",
+        id="retried after a brake",
+    ),
+    pytest.param(
         decision(DecisionKind.REPORTED, attempt=1, outcome=Outcome.OBSERVED),
         "The executor reports Observed of attempt 1. It is not repeated before an executor acts.",
         id="observed",

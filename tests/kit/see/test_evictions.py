@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from evictstream.kit.cli.see_tables import clusters_kind, evictions_kind, nodes_kind
+from evictstream.kit.cli.see_tables import clusters_kind, evictions_kind, gate_or_result, is_alarming, nodes_kind
 from evictstream.kit.see.clusters import listed_clusters
 from evictstream.kit.see.evictions import ListedEviction, SeenState, Silences, ended_eviction, pending_evictions
 from evictstream.kit.see.nodes import listed_nodes
@@ -15,6 +15,8 @@ from evictstream.streams.cli.lists import ListTable
 from evictstream.streams.settings import Settings
 from tests.harness.rows import NOON_US, SECOND_US, State
 from tests.kit.replay.test_story import decision
+from tests.models.steering.test_brakes import read as brakes_of
+from tests.models.steering.test_brakes import record
 
 SILENCES = Silences(feed_us=60 * SECOND_US, report_us=30 * SECOND_US)
 SETTINGS = Settings.model_validate({"partitions": 2})
@@ -69,6 +71,16 @@ def test_the_first_to_be_done_comes_first(rows: State) -> None:
     assert {one.state for one in found.values()} == {SeenState.SCHEDULED}
     assert found["quick"].taint.key == UNREACHABLE["key"]
     assert found["quick"].toleration is not None
+
+
+def test_what_a_brake_holds_names_it(rows: State) -> None:
+    brakes = brakes_of(record("b-1", clusters=["lab"]), appended_us=NOON_US)
+    pending = pending_evictions(read(rows), NOON_US + 60 * SECOND_US, SILENCES, brakes)
+    assert [(one.pod, one.held_by, gate_or_result(one)) for one in pending] == [
+        ("quick", "b-1", "held b-1"),
+        ("slow", None, "-"),
+    ]
+    assert not any(map(is_alarming, pending))
 
 
 def test_what_is_due_waits_for_a_worker_or_a_gate(rows: State) -> None:
