@@ -13,6 +13,7 @@ from evictstream.models.messages.codec import encode
 from evictstream.models.messages.command import EvictionCommand, decode_command
 from evictstream.models.messages.executor_report import REPORT_KIND, ExecutorReport
 from evictstream.models.messages.vocabulary import API_VERSION, Action, Outcome
+from evictstream.models.steering.brakes import Hold, Subject, longest_hold
 from evictstream.streams.executor.answered_offsets import AnsweredOffsets
 from evictstream.streams.executor.results import as_observed, result_text
 from tests.faults.loop.cluster import ModelCluster
@@ -105,6 +106,8 @@ class ModelExecutor:
         answer = None if veto is None else CommandAnswer(veto.outcome, veto.reason)
         if answer is None and self.observes:
             answer = CommandAnswer(Outcome.OBSERVED, "observes only")
+        if answer is None and (hold := self._hold(command)) is not None:
+            answer = CommandAnswer(Outcome.HELD, "a person asked for it", hold.brake)
         if answer is None:
             assert pod is not None
             seen = None if node is None else json.loads(node)
@@ -118,6 +121,12 @@ class ModelExecutor:
             return
         self._queue.finish(queued)
         self._end(queued, answer)
+
+    def _hold(self, command: EvictionCommand) -> Hold | None:
+        due_us = max(instant_us(command.deadline), instant_us(command.issued_at))
+        subject = Subject(command.namespace, command.pod_uid, command.reason.taint.key, due_us, zone="a")
+        now_us = self._cluster.now_us
+        return longest_hold(self._topics.known.of_cluster(command.cluster, now_us), subject, now_us)
 
     def report(self) -> None:
         """Report what still waits; an observer says nothing but what it has observed."""

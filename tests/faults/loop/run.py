@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
+import json
 import logging
 import sys
 import time
@@ -16,6 +17,7 @@ import structlog
 
 from evictstream.kit.demo.judgement import oracle_limits
 from evictstream.kit.oracle import judge
+from evictstream.models.instants import instant_text
 from evictstream.streams.settings import Settings
 from tests.faults.loop.cluster import Backup, ModelCluster
 from tests.faults.loop.deletes import stays_us, wrong_delete
@@ -25,6 +27,9 @@ from tests.faults.loop.service import ModelPartition, Topics
 
 SECOND_US = 1_000_000
 STEPS = 150
+BRAKES = 0.04
+"""Chance that a step is preceded by one of a person who sets or releases a brake."""
+
 QUIET_SECONDS = 1_800  # longer than the longest pause between repeats, 300 s, and a success's grace, several times
 QUIET_STEP_SECONDS = 10
 START_US = 1_700_000_000 * SECOND_US
@@ -55,6 +60,7 @@ class Loop:
         self.service = ModelPartition(self.topics)
         self.executors = [ModelExecutor(self.cluster, self.topics, self.draw)]
         self.backup: Backup | None = None
+        self.braking = Random(f"brakes {seed}")
         self.cluster.before_write = self._look
 
     def _look(self) -> None:
@@ -77,6 +83,8 @@ class Loop:
     def step(self) -> None:
         """Let somebody do something."""
         draw = self.draw
+        if self.braking.random() < BRAKES:
+            self._brake()
         kinds = (
             ("cluster",) * 6 + ("feed",) * 5 + ("service",) * 8 + ("executor",) * 5 + ("time",) * 3 + ("trouble",) * 2
         )
@@ -162,8 +170,32 @@ class Loop:
             return
         self.seen[f"trouble: {what}"] += 1
 
+    def _brake(self) -> None:
+        """Let somebody set a brake, or release or remove one."""
+        draw, now_us = self.braking, self.topics.now_us
+        key = draw.choice(("b0", "b1"))
+        standing = self.topics.known.standing.get(key)
+        if standing is None or standing.brake.is_released:
+            fields: dict[str, object] = {"spreadSeconds": draw.choice((0, 60, 600))}
+            fields |= draw.choice(({}, {}, {"zones": ["a"]}, {"namespaces": ["other"]}))
+            if draw.random() < 0.3:
+                fields["endsAt"] = instant_text(now_us + draw.randrange(1, 600) * SECOND_US)
+            what = "hold"
+        elif draw.random() < 0.2:
+            what, fields = "remove", {}
+        else:
+            what, fields = "release", {"releasedBy": "ben", "spreadSeconds": standing.brake.spread_seconds}
+            if standing.brake.zones:
+                fields["zones"] = list(standing.brake.zones)
+        common = {"apiVersion": "evictstream.io/v1", "kind": "Brake", "id": key, "why": "w", "by": "anna"}
+        value = json.dumps(common | {"heldAt": instant_text(now_us)} | fields).encode()
+        self.topics.brake(key.encode(), None if what == "remove" else value)
+        self.seen[f"brake: {what}"] += 1
+
     def quiet(self) -> None:
         """Let everybody do his work, and nothing else happen."""
+        for key in self.topics.known.standing:
+            self.topics.brake(key.encode(), None)
         self.feeds = self.feeds[:1]
         self.feeds[0].begin()  # what another feed has written late may be an object that is gone; a listing ends it
         for _ in range(0, QUIET_SECONDS, QUIET_STEP_SECONDS):
@@ -198,6 +230,7 @@ class Loop:
             partitions=1,
             limits=limits,
             may_forget=True,
+            brakes=self.topics.brakes,
         )
         yield from map(str, found)
         nodes, pods = self.service.table()

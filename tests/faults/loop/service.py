@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple, get_args
 
-from evictstream.kit.oracle.records import InputRecord, InputTopic, MessageRecord, OutputTopic
+from evictstream.kit.oracle.records import BrakeRecord, InputRecord, InputTopic, MessageRecord, OutputTopic
+from evictstream.models.steering.brakes import NO_BRAKES
 from evictstream.streams.engine.core.outbox import Outbox
 from evictstream.streams.partition.eviction_partition import EvictionPartition
 from evictstream.streams.settings import Settings
@@ -28,9 +29,13 @@ class Topics:
 
     Attributes:
         messages: everything that the service has committed, as the oracle reads it.
+        brakes: the records of the brakes, as the oracle reads them.
+        known: the brakes that they make; everybody knows them at once.
     """
 
     def __init__(self) -> None:
+        self.brakes: list[BrakeRecord] = []
+        self.known = NO_BRAKES
         self.logs: dict[str, list[LogRecord]] = {}
         self.messages: list[MessageRecord] = []
         self.now_us = 0
@@ -39,6 +44,11 @@ class Topics:
         """Append."""
         log = self.logs.setdefault(topic, [])
         log.append(LogRecord(len(log), self.now_us // 1_000, key, value))
+
+    def brake(self, key: bytes, value: bytes | None) -> None:
+        """Append a record of a brake."""
+        self.brakes.append(BrakeRecord(append_at_us=self.now_us // 1_000 * 1_000, key=key, value=value))
+        self.known = self.known.with_record(key, value, self.now_us // 1_000)
 
     def read(self, topic: str, position: int, most: int) -> list[LogRecord]:
         """Return records from a position on."""
@@ -69,7 +79,7 @@ class ModelPartition:
         self._config = partition_config(settings, RECORD_LIMIT_BYTES)
         self._config = self._config.__class__(
             **{name: getattr(self._config, name) for name in self._config.__dataclass_fields__}
-            | {"now_us": lambda: topics.now_us}
+            | {"now_us": lambda: topics.now_us, "brakes": lambda: topics.known}
         )
         self._rows: dict[bytes, bytes] = {}
         self._durable = dict.fromkeys(settings.input_topics, 0)

@@ -23,6 +23,7 @@ def test_many_runs_see_every_trouble() -> None:
     seen = sum((outcome.seen for outcome in outcomes), Counter[str]())
     troubles = ("new feed", "second feed", "restore", "rebuild", "second executor", "observer")
     assert all(seen[f"trouble: {what}"] for what in troubles)
+    assert all(seen[f"brake: {what}"] for what in ("hold", "release", "remove"))
     assert seen["cluster: absurd"]
     assert seen["deletes"] > RUNS / 4
 
