@@ -78,11 +78,15 @@ class Braked:
         self.logic, self.outbox = taken_over(self.config, self.rows)
         self._take()
 
-    def answer(self, cluster: str, outcome: str, **more: Any) -> None:
+    def answer(self, cluster: str, outcome: str, **more: Any) -> list[dict[str, Any]]:
+        """Answer every `Evict` so far; gives the results."""
+        results = []
         same = ("apiVersion", "evictionId", "attempt", "cluster", "namespace", "pod", "podUid", "node")
         for command in list(self.evicts[cluster]):
             result = {name: command[name] for name in same} | {"kind": "EvictionResult", "outcome": outcome, **more}
             self.raw(cluster, "results", result)
+            results.append(result)
+        return results
 
     def _take(self) -> None:
         """Write what the partition has to write."""
