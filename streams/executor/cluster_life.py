@@ -22,8 +22,10 @@ from evictstream.models.messages.command import EvictionCommand
 from evictstream.models.messages.vocabulary import Action, Outcome
 from evictstream.streams.broker.clients import may_pass, our_errors
 from evictstream.streams.broker.consumers import open_as
+from evictstream.streams.broker.group_commits import GroupCommits
 from evictstream.streams.broker.group_membership import GroupConsumer
 from evictstream.streams.broker.group_requests import GroupRequests
+from evictstream.streams.broker.group_watch import GroupWatch
 from evictstream.streams.deed_log import DeedLog
 from evictstream.streams.errors import (
     ApiRefusedError,
@@ -39,8 +41,6 @@ from evictstream.streams.executor.cluster_identity import ClusterIdentity, Ident
 from evictstream.streams.executor.command_answers import CommandAnswers
 from evictstream.streams.executor.command_consumer import CommandConsumer
 from evictstream.streams.executor.eviction import CREDENTIALS_SECONDS, ExecutorMode, PodEvictor
-from evictstream.streams.executor.group_commits import GroupCommits
-from evictstream.streams.executor.group_watch import GroupWatch
 from evictstream.streams.executor.node_looks import NodeLooks
 from evictstream.streams.executor.orders import ClusterOrder, ExecutionOptions, group_of
 from evictstream.streams.executor.partition_starts import PartitionStarts

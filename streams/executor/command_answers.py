@@ -18,12 +18,12 @@ from evictstream.models.instants import instant_us, moment_at
 from evictstream.models.messages.command import EvictionCommand
 from evictstream.models.messages.executor_report import REPORT_KIND, ExecutorReport
 from evictstream.models.messages.vocabulary import API_VERSION, Action, Outcome
+from evictstream.streams.broker.group_commits import GroupCommits
 from evictstream.streams.deed_log import DeedLog
 from evictstream.streams.executor.answer_lines import log_answer
 from evictstream.streams.executor.cluster_executor import ClusterExecutor
 from evictstream.streams.executor.commands_partition import CommandsPartition
 from evictstream.streams.executor.eviction import ExecutorMode
-from evictstream.streams.executor.group_commits import GroupCommits
 from evictstream.streams.executor.results import ResultWriter, as_observed
 
 REPORT_SECONDS: Final = 10.0

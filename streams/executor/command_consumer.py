@@ -19,15 +19,15 @@ from evictstream.models.messages.command import EvictionCommand, decode_command
 from evictstream.models.messages.unreadable import Unreadable
 from evictstream.models.messages.vocabulary import Action
 from evictstream.streams.broker.clients import as_our_error
+from evictstream.streams.broker.group_commits import GroupCommits
 from evictstream.streams.broker.group_membership import GroupConsumer, finish_joining, subscribe
+from evictstream.streams.broker.group_watch import GroupWatch
 from evictstream.streams.broker.open_transactions import OpenTransactions
 from evictstream.streams.errors import InstanceReplacedError
 from evictstream.streams.executor.cluster_assignor import ClusterAssignor
 from evictstream.streams.executor.cluster_executor import ClusterExecutor
 from evictstream.streams.executor.command_answers import CommandAnswers
 from evictstream.streams.executor.commands_partition import CommandsPartition
-from evictstream.streams.executor.group_commits import GroupCommits
-from evictstream.streams.executor.group_watch import GroupWatch
 from evictstream.streams.executor.partition_moves import PartitionMoves
 from evictstream.streams.executor.partition_starts import PartitionStarts
 from evictstream.streams.member_beats import BEAT_SECONDS, NO_BEAT_SECONDS

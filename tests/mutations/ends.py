@@ -291,7 +291,7 @@ OF_ENDS = (
     Mutation(
         "act after a stall although Kafka has refused the commit",
         (Change(product.GROUP_COMMITS, "GroupCommits.is_in_doubt", "self._is_refused", "False"),),
-        ("tests/streams/executor/test_group_commits.py::test_a_refusal_keeps_the_doubt_and_silence_does_not",),
+        ("tests/streams/broker/test_group_commits.py::test_a_refusal_keeps_the_doubt_and_silence_does_not",),
     ),
     Mutation(
         "watch no member that acts",
@@ -301,7 +301,7 @@ OF_ENDS = (
     Mutation(
         "take a member for dead that cannot commit",
         (Change(product.GROUP_WATCH, "GroupWatch._dead", "group.state != _TAKES_NO_COMMITS", "True"),),
-        ("tests/streams/executor/test_group_watch.py::test_a_silent_member_of_the_group_is_dead",),
+        ("tests/streams/broker/test_group_watch.py::test_a_silent_member_of_the_group_is_dead",),
     ),
     Mutation(
         "begin anew to wait for a member that died on this machine",

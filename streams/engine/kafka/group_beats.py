@@ -65,10 +65,20 @@ class GroupBeats:
         coordinator: Any,
         places: Iterable[Place],
         *,
+        clock: str,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Use aiokafka's client and coordinator of one consumer; `places` hold the beats of the whole group."""
+        """Use aiokafka's client and coordinator of one consumer.
+
+        Args:
+            client: of the consumer.
+            coordinator: of the consumer.
+            places: hold the beats of the whole group.
+            clock: names the clock that `monotonic` reads; empty if no other process has it.
+            monotonic: seconds.
+        """
         self._monotonic = monotonic
+        self._clock = clock
         self._client = client
         self._coordinator = coordinator
         self._places = frozenset(places)
@@ -85,7 +95,7 @@ class GroupBeats:
         self._is_new_owner = False
         self._number = 0
         self._beaten_at = float("-inf")
-        self._watch = SilenceWatch()
+        self._watch = SilenceWatch(clock)
         self._removed: frozenset[str] = frozenset()
         self._unheard: dict[str, float] = {}
         self._has_looked = False
@@ -99,13 +109,15 @@ class GroupBeats:
         self._is_new_owner = True
 
     def in_commit(self, positions: Mapping[Place, int]) -> dict[Place, tuple[int, str]]:
-        """Add the last beat to a commit of these positions, which otherwise would erase it."""
+        """Add a beat to a commit of these positions, which otherwise would erase the last one."""
         self._committed.update((place, offset) for place, offset in positions.items() if place in self._places)
         text = self._text()
         return {place: (offset, text if place in self._places else "") for place, offset in positions.items()}
 
     def _text(self) -> str:
-        return with_beat("", Beat(self._coordinator.member_id, self._number))
+        # Each says when it was made: one that says less looks silent to a worker that starts on this machine.
+        self._number = max(self._number + 1, int(self._monotonic() * 1_000))
+        return with_beat("", Beat(self._coordinator.member_id, self._number, self._clock))
 
     async def noting(self, request: object, send: Callable[[object], Awaitable[Any]]) -> Any:
         """Send a request of aiokafka's, and know meanwhile whether the member waits for its group."""
@@ -172,7 +184,6 @@ class GroupBeats:
         offsets = {place: offset for place in self._owned if (offset := self._offset(place)) >= 0}
         if not offsets or coordinator.generation < 0:
             return
-        self._number += 1
         text = self._text()
         topics: dict[str, list[tuple[int, int, str]]] = {}
         for (topic, number), offset in itertools.islice(offsets.items(), None if self._is_new_owner else 1):

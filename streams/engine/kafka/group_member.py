@@ -21,6 +21,7 @@ from evictstream.streams.engine.kafka.consumer import StoppableConsumer
 from evictstream.streams.engine.kafka.errors import translated_errors
 from evictstream.streams.engine.kafka.group_beats import GroupBeats
 from evictstream.streams.errors import InputTruncatedError, InternalFailureError, PartitionLostError
+from evictstream.streams.machine_clock import clock_name
 
 if TYPE_CHECKING:
     from evictstream.streams.engine.core.config import EngineConfig
@@ -89,7 +90,7 @@ class GroupMember(StoppableConsumer):
         """
         await super().start()
         coordinator = self._coordinator
-        beats = self._beats = GroupBeats(self._client, coordinator, self._beat_places)
+        beats = self._beats = GroupBeats(self._client, coordinator, self._beat_places, clock=clock_name())
         self._beating = asyncio.create_task(beats.run(), name="beats")
         self._beating.add_done_callback(self._beats_ended)
         send = coordinator._send_req  # noqa: SLF001 - there is no public way

@@ -25,6 +25,7 @@ from evictstream.streams.member_beats import (
 )
 
 TOPIC = "nodes"
+MACHINE = "this machine"
 PLACES = [(TOPIC, number) for number in range(3)]
 JOIN = JoinGroupRequest("g", 0, 0, "", None, "", [])
 SYNC = SyncGroupRequest("g", 1, "me", None, [])
@@ -51,7 +52,7 @@ class World:
             coordinator_id=1, group_id="g", member_id="me", generation=1, request_rejoin=self._rejoin
         )
         client = SimpleNamespace(send=self._send)
-        self.beats = GroupBeats(client, self.coordinator, PLACES, monotonic=lambda: self.now)
+        self.beats = GroupBeats(client, self.coordinator, PLACES, clock=MACHINE, monotonic=lambda: self.now)
         if owned:
             self.beats.assigned((TOPIC, number) for number in owned)
 
@@ -95,6 +96,11 @@ def _assigned(number: int) -> bytes:
     return bytes(ConsumerProtocolMemberAssignment(0, [(TOPIC, [number])], b"").encode())
 
 
+def _member(text: str) -> str | None:
+    beat = read_beat(text)[1]
+    return None if beat is None else beat.member
+
+
 def with_others(*owned: int, dead: int = 1, living: int = 2) -> World:
     world = World(*owned)
     world.others = {dead: "dead", living: "living"}
@@ -108,6 +114,25 @@ def test_a_dead_member_is_removed_once_a_living_one_never() -> None:
     assert world.removed == []
     world.pass_time(10.0)
     assert (world.removed, world.rejoins) == (["dead"], 1)
+
+
+@pytest.mark.parametrize(("silent_seconds", "removed"), [(2.1, ["dead"]), (1.0, [])])
+def test_one_that_starts_knows_its_machines_dead(silent_seconds: float, removed: list[str]) -> None:
+    world = World()
+    world.texts[TOPIC, 1] = with_beat("", Beat("dead", int((world.now - silent_seconds) * 1_000), MACHINE))
+    world.pass_time(BEAT_LOOK_SECONDS)
+    assert world.removed == removed
+
+
+def test_a_commit_tells_those_that_start_that_it_lives() -> None:
+    """The first one of a partition comes before any beat."""
+    world = World(0)
+    world.now += 60.0
+    starting = World()
+    starting.now = world.now
+    starting.texts[TOPIC, 0] = world.beats.in_commit({(TOPIC, 0): 5})[TOPIC, 0][1].replace(":me", ":other")
+    starting.pass_time(BEAT_LOOK_SECONDS)
+    assert starting.removed == []
 
 
 def test_a_member_without_partitions_watches_too() -> None:
@@ -254,7 +279,7 @@ def test_a_new_owner_marks_each_partition_then_one() -> None:
     world.pass_time(2.0)
     assert world.committed[0] == [1, 2]
     assert set(map(tuple, world.committed[1:])) == {(1,)}
-    assert {read_beat(world.texts[TOPIC, number])[1].member for number in (1, 2)} == {"me"}  # type: ignore[union-attr]
+    assert {_member(world.texts[TOPIC, number]) for number in (1, 2)} == {"me"}
 
 
 def test_a_beat_keeps_the_offset_a_commit_the_beat() -> None:
@@ -263,7 +288,8 @@ def test_a_beat_keeps_the_offset_a_commit_the_beat() -> None:
     assert world.offsets[TOPIC, 0] == 40
     commit = world.beats.in_commit({(TOPIC, 0): 50, ("pods", 0): 7})
     assert commit["pods", 0] == (7, "")
-    assert commit[TOPIC, 0] == (50, world.texts[TOPIC, 0])
+    offset, text = commit[TOPIC, 0]
+    assert (offset, _member(text)) == (50, "me")
     world.pass_time(1.0)
     assert world.offsets[TOPIC, 0] == 50
 

@@ -18,13 +18,13 @@ from evictstream.models.instants import SECOND_US, instant_text
 from evictstream.models.messages.executor_report import ExecutorReport, decode_report, is_report
 from evictstream.models.messages.result import decode_result
 from evictstream.models.messages.vocabulary import Action, Outcome
+from evictstream.streams.broker.group_commits import GroupCommits
 from evictstream.streams.deed_log import DeedLog
 from evictstream.streams.executor.answered_offsets import AnsweredOffsets
 from evictstream.streams.executor.cluster_executor import ClusterExecutor
 from evictstream.streams.executor.command_answers import REPORT_SECONDS, UNREPORTED_SECONDS, CommandAnswers
 from evictstream.streams.executor.commands_partition import CATCH_UP_SECONDS, CommandsPartition
 from evictstream.streams.executor.eviction import ExecutorMode
-from evictstream.streams.executor.group_commits import GroupCommits
 from evictstream.streams.executor.results import ResultWriter
 from tests.models.execution import samples
 from tests.streams.executor.conftest import command_now

@@ -28,7 +28,7 @@ STANDBY_SECONDS = 3.0
 START_SECONDS = 5.0
 """Three, and two for the start of a process on a busy machine. A session is 6 s, and what it holds off took 15 s."""
 
-REMOVED = "executor removed that does not commit"
+REMOVED = "silent member removed from its group"
 MEANWHILE_SECONDS = 4.0
 """Longer than a silent member stays in its group, and shorter than its session."""
 

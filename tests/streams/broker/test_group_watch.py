@@ -9,7 +9,7 @@ import pytest
 from kafka import TopicPartition
 
 from evictstream.streams.broker.group_requests import GroupMembers
-from evictstream.streams.executor.group_watch import GroupWatch
+from evictstream.streams.broker.group_watch import GroupWatch
 
 OWN, ACTING, OTHER = "own", "acting", "other"
 PLACE = (TopicPartition("commands", 0),)

@@ -1,10 +1,11 @@
-"""Commits of a consumer group: where reading continues, which later commands are answered, and who acts."""
+"""Commits of a consumer group: where reading continues, what its reader notes there, and who acts."""
 
 from __future__ import annotations
 
 import time
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
+from kafka import TopicPartition
 from kafka.errors import (
     FencedInstanceIdError,
     IllegalGenerationError,
@@ -17,8 +18,7 @@ from kafka.errors import (
 
 from evictstream.streams.broker.group_membership import GroupConsumer
 from evictstream.streams.broker.group_requests import GroupRequests
-from evictstream.streams.executor.commands_partition import CommandsPartition
-from evictstream.streams.executor.machine_clock import clock_name
+from evictstream.streams.machine_clock import clock_name
 from evictstream.streams.member_beats import BEAT_SECONDS, Beat, with_beat
 
 _RETRY_SECONDS: Final = 0.1
@@ -29,6 +29,17 @@ _ANSWER_SECONDS: Final = 0.01
 
 UNHEARD_SECONDS: Final = 3.0
 """A Kafka that leaves a commit without an answer for so long is gone. It then gives this partition to nobody else."""
+
+
+class GroupPosition(Protocol):
+    """What is committed of the partition of a member."""
+
+    @property
+    def place(self) -> TopicPartition:
+        """Topic and number."""
+
+    def to_commit(self) -> tuple[int, str]:
+        """Return offset and metadata."""
 
 
 class GroupCommits:
@@ -48,11 +59,11 @@ class GroupCommits:
         self._doubted_at: float | None = None
         self._is_refused = False  # since then
 
-    def send(self, partition: CommandsPartition, now: float) -> None:
+    def send(self, position: GroupPosition, now: float) -> None:
         """Commit if it is due. What Kafka refuses or does not answer is committed the next time."""
         if now >= self._due_at and (self._sent is None or self._sent.is_done):
             self._due_at = now + BEAT_SECONDS
-            self._sent = self._send(partition)
+            self._sent = self._send(position)
 
     def doubt(self, now: float) -> None:
         """Take in that this process stood still, so that it may have been removed: the next `send` commits."""
@@ -63,7 +74,7 @@ class GroupCommits:
         doubted_at = self._doubted_at
         return doubted_at is not None and (self._is_refused or now - doubted_at <= UNHEARD_SECONDS)
 
-    def finish(self, partition: CommandsPartition, timeout_seconds: float) -> None:
+    def finish(self, position: GroupPosition, timeout_seconds: float) -> None:
         """Commit, and wait for it. A group takes it while it rebalances, but for the moment in which it assigns.
 
         Raises:
@@ -71,7 +82,7 @@ class GroupCommits:
         """
         end_at = time.monotonic() + timeout_seconds
         while True:
-            sent = self._send(partition)
+            sent = self._send(position)
             while sent is not None and not sent.is_done:
                 if time.monotonic() >= end_at:
                     raise KafkaTimeoutError
@@ -82,16 +93,16 @@ class GroupCommits:
                 raise sent.exception
             time.sleep(_RETRY_SECONDS)
 
-    def _send(self, partition: CommandsPartition) -> Any:
+    def _send(self, position: GroupPosition) -> Any:
         member = self._consumer.group_metadata()
         if member.generation_id < 0:  # it has been removed; and an empty group would take a commit from anybody
             self._is_refused = True
             return None
         sent_at = time.monotonic()
         self._number = max(self._number + 1, int(sent_at * 1_000))
-        offset, metadata = partition.to_commit()
+        offset, metadata = position.to_commit()
         text = with_beat(metadata if self._keeps_answers else "", Beat(member.member_id, self._number, clock_name()))
-        sent = self._requests.start(self._requests.commit, member, partition.place, offset, text)
+        sent = self._requests.start(self._requests.commit, member, position.place, offset, text)
         sent.add_callback(self._note_taken, sent_at)
         sent.add_errback(self._note_refused)
         return sent

@@ -1,4 +1,4 @@
-"""Watches the member that acts, while this executor stands by or starts, and removes it from the group if it is dead.
+"""Watches the member that acts, while this one stands by or starts, and removes it from the group if it is dead.
 
 The group then gives the partition to one that lives, without waiting for the end of a session. `streams.member_beats`
 decides who is dead; `group_commits.py` writes what is read here.
@@ -14,7 +14,7 @@ from kafka.errors import KafkaError
 
 from evictstream.streams.broker.group_membership import GroupConsumer, join_again
 from evictstream.streams.broker.group_requests import GroupMembers, GroupRequests
-from evictstream.streams.executor.machine_clock import clock_name
+from evictstream.streams.machine_clock import clock_name
 from evictstream.streams.member_beats import (
     BEAT_LOOK_SECONDS,
     COME_BACK_SECONDS,
@@ -35,7 +35,7 @@ class GroupWatch:
     The consumer need not have joined.
 
     Attributes:
-        is_acting: whether this executor acts; then it looks at nothing. The consumer's own thread sets it.
+        is_acting: whether this member acts; then it looks at nothing. The consumer's own thread sets it.
     """
 
     def __init__(self, consumer: GroupConsumer, requests: GroupRequests) -> None:
@@ -85,7 +85,7 @@ class GroupWatch:
         self._silence.restart()
         for member_id in dead:
             if await self._requests.remove(member_id, f"no commit for {NO_BEAT_SECONDS:g} s"):
-                log.warning("executor removed that does not commit", group=self._requests.group, member=member_id)
+                log.warning("silent member removed from its group", group=self._requests.group, member=member_id)
         if dead:
             join_again(self._consumer)
 

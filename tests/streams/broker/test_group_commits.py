@@ -17,10 +17,10 @@ from kafka.errors import (
 )
 from kafka.future import Future
 
+from evictstream.streams.broker.group_commits import UNHEARD_SECONDS, GroupCommits
 from evictstream.streams.executor.answered_offsets import AnsweredOffsets
 from evictstream.streams.executor.commands_partition import CommandsPartition
-from evictstream.streams.executor.group_commits import UNHEARD_SECONDS, GroupCommits
-from evictstream.streams.executor.machine_clock import clock_name
+from evictstream.streams.machine_clock import clock_name
 from evictstream.streams.member_beats import BEAT_SECONDS, read_beat
 
 PLACE = TopicPartition("commands", 0)
