@@ -8,6 +8,10 @@
 # registry tells. Named once, because an environment cannot be carried from one version of Python to another.
 FROM python:3.13.15-slim-trixie AS base
 
+# The base image has no bytecode of the standard library. A process that may write nothing would compile what it imports
+# at each start, which takes as long as all else until a worker or an executor acts.
+RUN ["python", "-c", "import compileall, sysconfig; compileall.compile_dir(sysconfig.get_path('stdlib'), quiet=2)"]
+
 
 FROM base AS build
 

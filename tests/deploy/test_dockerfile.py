@@ -154,6 +154,12 @@ class TestResult:
         }
         assert interpreters == {f"{made}/bin/python"}
 
+    def test_what_is_imported_was_compiled(self) -> None:
+        """pip compiles what it installs; the base image has no bytecode of the standard library."""
+        (compiled,) = STAGES[0].of("RUN")
+        assert "compileall" in compiled.arguments[-1]
+        assert not any("--no-compile" in each.arguments for each in BUILD.of("RUN"))
+
     def test_output_is_not_held_back(self) -> None:
         assert LAST.of("ENV")[0].pairs()["PYTHONUNBUFFERED"] == "1"
 
