@@ -27,14 +27,14 @@ def config(
     * `evictstream config --explain`
     """
     from evictstream.streams.settings import Settings
+    from evictstream.streams.settings.meanings import meanings
 
     loaded = global_options(context).loaded
-    meanings = {name: " ".join((field.description or "").split()) for name, field in Settings.model_fields.items()}
+    said = meanings(Settings) if explain else {}
     if output is OutputFormat.JSON:
         print_json(
             {
-                name: {"value": value, "origin": loaded.origins[name]}
-                | ({"meaning": meanings[name]} if explain else {})
+                name: {"value": value, "origin": loaded.origins[name]} | ({"meaning": said[name]} if explain else {})
                 for name, value in loaded.shown().items()
             }
         )
@@ -43,7 +43,7 @@ def config(
     print_table(
         titles,
         (
-            [name, "-" if value is None else str(value), loaded.origins[name]] + ([meanings[name]] if explain else [])
+            [name, "-" if value is None else str(value), loaded.origins[name]] + ([said[name]] if explain else [])
             for name, value in loaded.shown().items()
         ),
     )

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from evictstream.streams.cli.global_options import global_options
+from evictstream.streams.cli.service_imports import service_imports
 from evictstream.streams.cli.stop_signals import StopSignals
 from evictstream.streams.errors import ExitCode, WrongUseError
 
@@ -94,11 +95,12 @@ def execute(  # noqa: PLR0917 - typer reads options from positional parameters
     * `evictstream execute --cluster eu=a --cluster us=b --mode evict --mode us=observe`
     * `evictstream execute --cluster prod-eu-1 --mode evict --delete-after 3600`
     """
-    from evictstream.models.instants import instant_us
-    from evictstream.streams.executor.execution import execute_commands
-    from evictstream.streams.executor.orders import ClusterOrder, ExecutionOptions
-    from evictstream.streams.feed.cluster_names import contexts_by_cluster
-    from evictstream.streams.kubernetes.access import ClusterAccess
+    with service_imports():
+        from evictstream.models.instants import instant_us
+        from evictstream.streams.executor.execution import execute_commands
+        from evictstream.streams.executor.orders import ClusterOrder, ExecutionOptions
+        from evictstream.streams.feed.cluster_names import contexts_by_cluster
+        from evictstream.streams.kubernetes.access import ClusterAccess
 
     settings = global_options(context).settings_of_service()
     chosen = contexts_by_cluster(clusters)

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from evictstream.streams.cli.global_options import global_options
+from evictstream.streams.cli.service_imports import service_imports
 from evictstream.streams.cli.stop_signals import StopSignals
 from evictstream.streams.errors import ExitCode
 
@@ -54,9 +55,10 @@ def feed(
     * `evictstream feed --cluster prod-eu-1` with the current context
     * `evictstream feed --cluster prod-eu-1=admin@eu --cluster prod-us-1=admin@us`
     """
-    from evictstream.streams.feed.cluster_names import contexts_by_cluster
-    from evictstream.streams.feed.fleet import feed_clusters
-    from evictstream.streams.kubernetes.access import ClusterAccess
+    with service_imports():
+        from evictstream.streams.feed.cluster_names import contexts_by_cluster
+        from evictstream.streams.feed.fleet import feed_clusters
+        from evictstream.streams.kubernetes.access import ClusterAccess
 
     accesses = {
         name: ClusterAccess(kubeconfig=kubeconfig, context=chosen)

@@ -11,6 +11,7 @@ import typer
 
 from evictstream.streams.cli.global_options import global_options
 from evictstream.streams.cli.output import warn_of_end
+from evictstream.streams.cli.service_imports import service_imports
 from evictstream.streams.errors import EvictstreamError, ExitCode
 
 _LOG = logging.getLogger(__name__)
@@ -32,14 +33,13 @@ def worker(context: typer.Context) -> None:
     * `evictstream -b localhost:9092 worker`
     * `EVICTSTREAM_GROUP_INSTANCE_ID=$HOSTNAME evictstream worker` need not wait for itself after it was killed
     """
-    import asyncio
+    with service_imports():
+        import asyncio
 
-    from evictstream.streams.worker.memory_tuning import calm_collector
+        from evictstream.streams.worker.app import loop_factory, run_worker
+        from evictstream.streams.worker.memory_tuning import calm_collector
 
-    calm_collector()  # before the imports, which it would look through dozens of times
-
-    from evictstream.streams.worker.app import loop_factory, run_worker
-
+    calm_collector()
     settings = global_options(context).settings_of_service()
     with asyncio.Runner(loop_factory=loop_factory(settings)) as runner:
         runner.run(run_worker(settings, leave))

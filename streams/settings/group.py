@@ -9,7 +9,7 @@ from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, Settings
 
 
 class SettingsGroup(BaseSettings):
-    """Some settings that belong together; a field's docstring is its description.
+    """Some settings that belong together; a field's docstring says what it is for (`meanings`).
 
     Made directly (`Settings(partitions=4)`) it reads nothing but its arguments, so tests get what they say.
     `load_settings` adds the environment and the file.
@@ -21,7 +21,6 @@ class SettingsGroup(BaseSettings):
         extra="forbid",
         frozen=True,
         hide_input_in_errors=True,  # an input may be a password
-        use_attribute_docstrings=True,
         validate_default=True,
     )
 

@@ -20,7 +20,7 @@ COLLECTOR_THRESHOLDS = (10_000, 5, 10_000)  # new objects, then collections; wit
 
 
 def calm_collector() -> None:
-    """Make the garbage collector run less often; call it once, before a worker imports what it needs."""
+    """Make the garbage collector run less often; call it once, before a worker begins."""
     gc.set_threshold(*COLLECTOR_THRESHOLDS)
 
 

@@ -21,6 +21,7 @@ from evictstream.streams.settings.group import SettingsGroup
 from evictstream.streams.settings.health import HealthSettings
 from evictstream.streams.settings.loading import ENVIRONMENT_PREFIX
 from evictstream.streams.settings.logging import LoggingSettings
+from evictstream.streams.settings.meanings import meanings
 from evictstream.streams.settings.topics import TopicSettings
 from evictstream.streams.settings.trial import TrialSettings
 from tests.deploy.pages import ROOT
@@ -68,15 +69,16 @@ def default(field: FieldInfo) -> str:
 
 def _list(title: str, group: type[SettingsGroup]) -> str:
     meaning = " ".join((group.__doc__ or "").split())
-    entries = [_entry(name, field) for name, field in group.model_fields.items()]
+    said = meanings(group)
+    entries = [_entry(name, field, said[name]) for name, field in group.model_fields.items()]
     return "\n".join([f"## {title}", "", meaning, "", *entries, ""])
 
 
-def _entry(name: str, field: FieldInfo) -> str:
+def _entry(name: str, field: FieldInfo, meaning: str) -> str:
     shown = default(field)
     end = "no default" if shown == "-" else f"default `{shown}`"
     return textwrap.fill(
-        f"- `{variable(name)}` ({_takes(name, field)}; {end}): {field.description}",
+        f"- `{variable(name)}` ({_takes(name, field)}; {end}): {meaning}",
         WIDTH,
         subsequent_indent="  ",
         break_long_words=False,

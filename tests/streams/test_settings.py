@@ -8,6 +8,7 @@ from pydantic import SecretStr, ValidationError
 
 from evictstream.streams.errors import SettingsError
 from evictstream.streams.settings import Settings, load_settings
+from evictstream.streams.settings.meanings import meanings
 
 
 @pytest.fixture
@@ -22,8 +23,8 @@ def test_defaults_need_nothing() -> None:
 
 
 def test_every_setting_says_what_it_is_for() -> None:
-    unexplained = [name for name, field in Settings.model_fields.items() if not (field.description or "").strip()]
-    assert unexplained == []
+    said = meanings(Settings)
+    assert [name for name in Settings.model_fields if not said.get(name)] == []
 
 
 def test_connection_comes_first_and_logs_last() -> None:
