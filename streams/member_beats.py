@@ -5,7 +5,7 @@ waits for it that long. So a member that acts commits twice a second, and the co
 counts. A member that stands by, or has just started, reads that: who may read a group's commits need not be in it. If
 the count stands still, the member is removed, as it would be at the end of its session.
 
-Used by executors and by workers. No clock here: the caller hands in monotonic seconds of its own.
+Used by executors, feeds and workers. No clock here: the caller hands in monotonic seconds of its own.
 """
 
 from __future__ import annotations
@@ -23,6 +23,10 @@ BEAT_LOOK_SECONDS: Final = 0.25
 NO_BEAT_SECONDS: Final = 1.5
 """A member whose count stands still for so long is dead or frozen: three commits are missing. One that only was slow
 joins again, and another one has looked at the same pods meanwhile."""
+
+UNSURE_SECONDS: Final = NO_BEAT_SECONDS - BEAT_SECONDS
+"""A member that stood still for so long may have been removed from its group: its last commit may be a beat's time
+older. It does nothing for its group before Kafka has taken its next commit."""
 
 BEAT_GAP_SECONDS: Final = 0.75
 """If the last answer is longer ago, the watcher was frozen itself, or no broker answered. What it waited for could not

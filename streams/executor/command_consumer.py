@@ -30,7 +30,7 @@ from evictstream.streams.executor.command_answers import CommandAnswers
 from evictstream.streams.executor.commands_partition import CommandsPartition
 from evictstream.streams.executor.partition_moves import PartitionMoves
 from evictstream.streams.executor.partition_starts import PartitionStarts
-from evictstream.streams.member_beats import BEAT_SECONDS, NO_BEAT_SECONDS
+from evictstream.streams.member_beats import UNSURE_SECONDS
 from evictstream.streams.settings import Settings
 
 log = structlog.get_logger(__name__)
@@ -57,10 +57,6 @@ DRAIN_SECONDS: Final = 5.0
 
 _RETRY_SECONDS: Final = 0.5
 """After an error of Kafka that may pass."""
-
-UNSURE_SECONDS: Final = NO_BEAT_SECONDS - BEAT_SECONDS
-"""An executor that stood still for so long may have been removed from its group: its last commit may be a beat's time
-older. No eviction begins before Kafka has taken its next commit."""
 
 STALL_SECONDS: Final = 6.0
 """After so long it reads its partition again before an eviction begins: a `Cancel` may have come meanwhile."""

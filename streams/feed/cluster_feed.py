@@ -138,7 +138,8 @@ class ClusterFeed(threading.Thread):
                 self._lease.raise_if_refused()
                 if self._lease.is_held:
                     self._feed_safely()
-                self._stopped.wait(_LOOK_SECONDS)
+                    self._stopped.wait(_LOOK_SECONDS)
+                self._lease.wait_held(_LOOK_SECONDS)
         except BaseException as error:  # noqa: BLE001 - raised again by the command
             self.failure = error
         finally:
@@ -198,11 +199,13 @@ class ClusterFeed(threading.Thread):
             connection.close()
 
     def _kind_feed(self, kind: Kind, connection: Connection, records: FeedRecords) -> KindFeed:
+        ended = self._session_ended
         writer = ObjectWriter(
             kind,
             publisher=self._publisher,
             topic=self._settings.nodes_topic if kind == "Node" else self._settings.pods_topic,
             records=records,
+            may_write=lambda: self._lease.may_write(ended),
             keep_whole=self._keep_whole,
             largest_bytes=self._settings.max_object_bytes,
             counts=self.counts[kind],
@@ -334,7 +337,7 @@ class ClusterFeed(threading.Thread):
 
     def _may_beat(self) -> bool:
         """Look again: the API server may have taken long to answer, and another feed may lead by now."""
-        return self._lease.is_held and self._are_proven(time.monotonic())
+        return self._lease.is_held and self._lease.is_sure and self._are_proven(time.monotonic())
 
     def _are_proven(self, now: float) -> bool:
         return all(now - kind.progress.proven_at < PROOF_SECONDS for kind in self._kinds)

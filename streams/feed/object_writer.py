@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final
 
 import msgspec
@@ -57,16 +58,19 @@ class ObjectWriter:
         publisher: Publisher,
         topic: str,
         records: FeedRecords,
+        may_write: Callable[[], bool],
         keep_whole: bool,
         largest_bytes: int,
         counts: KindCounts,
     ) -> None:
+        """Take what the feed has; `may_write` waits while another one may write, and is False after the session."""
         self.cluster = records.cluster
         self.counts = counts
         self._kind = kind
         self._publisher = publisher
         self._topic = topic
         self._records = records
+        self._may_write = may_write
         self._keep_whole = keep_whole
         self._largest_bytes = largest_bytes
         self._heads = {name: records.head(name) for name in _EVENTS}
@@ -84,6 +88,8 @@ class ObjectWriter:
         if not watched.node:
             self.counts.unbound += 1
             return
+        if not self._may_write():
+            return
         value = self._records.change(self._heads[type_], at_us, watched.json)
         if self._keep_whole:
             whole = self._records.change(self._heads[type_], at_us, _with_kind(self._kind, bytes(text)))
@@ -96,7 +102,8 @@ class ObjectWriter:
     def write_listed(self, at_us: int, version: str, uids: dict[str, list[str]]) -> None:
         """Write what a complete listing holds, by node."""
         for value in self._records.listed(at_us, version, uids):
-            self._publisher.send(self._topic, self._records.key, value)
+            if self._may_write():
+                self._publisher.send(self._topic, self._records.key, value)
 
     def _smaller(self, type_: str, watched: WatchedObject, at_us: int) -> bytes:
         """Leave out what decides nothing; if that does not do, say who it is, and that nothing can be decided."""

@@ -266,6 +266,11 @@ OF_FEEDS = (
         (f"{FEED}::test_a_feed_that_leads_again_keeps_the_newest_epoch",),
     ),
     Mutation(
+        "let a feed write that stood still before Kafka has taken its commit",
+        (Change(product.FEED_LEASE, "FeedLease._turn", "commits.is_in_doubt(now)", "False"),),
+        ("tests/streams/feed/test_feed_lease.py::test_one_that_stood_still_writes_after_its_next_commit",),
+    ),
+    Mutation(
         "hold the lease although the group does not answer",
         (Change(product.FEED_LEASE, "FeedLease._hold", "membership.confirmed_at", "time.monotonic()"),),
         (f"{FEED_OUTAGES}::test_a_feed_that_its_group_does_not_confirm_writes_nothing",),

@@ -17,9 +17,9 @@ from evictstream.models.messages.command import EvictionCommand
 from evictstream.models.messages.vocabulary import Outcome
 from evictstream.streams.executor import cluster_executor
 from evictstream.streams.executor.cluster_executor import WAIT_SECONDS, ClusterExecutor
-from evictstream.streams.executor.command_consumer import STALL_SECONDS, UNSURE_SECONDS
+from evictstream.streams.executor.command_consumer import STALL_SECONDS
 from evictstream.streams.executor.eviction import ExecutorMode, PutOff
-from evictstream.streams.member_beats import BEAT_SECONDS, NO_BEAT_SECONDS
+from evictstream.streams.member_beats import BEAT_SECONDS, NO_BEAT_SECONDS, UNSURE_SECONDS
 from tests.models.execution.samples import command
 
 PATIENCE_SECONDS = 20.0

@@ -25,6 +25,10 @@ from tests.streams.feed.feeding import assert_told, feeding, listed, wait_for
 
 pytestmark = pytest.mark.kafka
 
+STANDBY_SECONDS = 3.0
+START_SECONDS = 5.0
+"""Three, and two for the start of a process on a busy machine."""
+
 
 @pytest.fixture
 def outside(make_settings: MakeSettings, declared: Settings) -> Settings:
@@ -38,6 +42,27 @@ def group(settings: Settings) -> str:
 
 def wait_listed(feed: WorkerProcess, times: int = 1) -> None:
     feed.wait_for(lambda: len(feed.events("listed")) >= 2 * times, "listings", seconds=60)
+
+
+@pytest.mark.alone
+def test_a_killed_feed_is_followed_in_seconds(
+    declared: Settings, outside: Settings, api: FakeApi, tmp_path: Path
+) -> None:
+    """By one that stands by, and by one that starts; the session of the dead one lasts 10 s."""
+    with feed_process(outside, api, tmp_path) as first:
+        wait_listed(first)
+        with feed_process(outside, api, tmp_path) as second:
+            second.wait_for(lambda: len(group_members(declared, group(declared))) == 2, "one that stands by")
+            first.kill()
+            killed_at = time.monotonic()
+            wait_listed(second)
+            assert time.monotonic() - killed_at < STANDBY_SECONDS
+            second.kill()
+            killed_at = time.monotonic()
+            with feed_process(outside, api, tmp_path) as third:
+                wait_listed(third)
+                assert time.monotonic() - killed_at < START_SECONDS
+    assert_told(declared, api)
 
 
 @pytest.mark.kit

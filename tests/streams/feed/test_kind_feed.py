@@ -65,6 +65,7 @@ def follow(
         publisher=WithoutKafka(),
         topic="pods",
         records=FeedRecords(cluster="lab", uid=api.uid, epoch=0),
+        may_write=lambda: True,
         keep_whole=False,
         largest_bytes=1_000_000,
         counts=counts,
