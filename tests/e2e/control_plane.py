@@ -10,7 +10,7 @@ import contextlib
 import json
 import secrets
 import subprocess
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Self
 
@@ -89,6 +89,8 @@ class ControlPlane:
         self.kubeconfig = folder / "kubeconfig.yaml"
         self._secrets = folder / "secrets"
         self.audit_log = folder / "audit.jsonl"
+        self._audited: list[Object] = []
+        self._audited_bytes = 0
         self._clients: dict[str, ApiClient] = {}
         self._client_port, self._peer_port, self.port, manager_port = free_ports(4)
         self.url = f"https://{LOOPBACK}:{self.port}"
@@ -175,16 +177,20 @@ class ControlPlane:
             return self.client().call("GET", "/readyz") is not None
         return False
 
-    def deletes(self) -> Iterator[Object]:
-        """Give the audit log: each attempt to delete or evict pods, in the order of answers.
+    def deletes(self) -> Sequence[Object]:
+        """Give the audit log: each attempt to delete or evict pods, in the order of answers. Reads on where it was.
 
         `user.username` is who (the built-in evictor is system:serviceaccount:kube-system:node-controller),
         `objectRef` what, `requestReceivedTimestamp` when, `responseStatus.code` the outcome, `requestObject` the
         options.
         """
         if self.audit_log.exists():
-            with self.audit_log.open(encoding="utf-8") as lines:
-                yield from (json.loads(line) for line in lines if line.endswith("\n"))
+            with self.audit_log.open("rb") as log:
+                log.seek(self._audited_bytes)
+                *lines, _ = log.read().split(b"\n")
+            self._audited_bytes += sum(len(line) + 1 for line in lines)
+            self._audited += map(json.loads, lines)
+        return self._audited
 
     def renew_certificates(self, *users: str) -> None:
         """Make new client certificates for these users, in place; the authority stays."""

@@ -83,4 +83,4 @@ def test_dead_node_keeps_its_pods_without_an_evictor(tmp_path: Path) -> None:
             assert alive(client) == everything
         with pytest.raises(RefusedError, match="403 Forbidden"):
             plane.client("feed").items(NODES)  # nobody has bound a role to this user
-        assert list(plane.deletes()) == []
+        assert plane.deletes() == []
