@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 import structlog
 
-from evictstream.streams.logs import AFTERMATH_SECONDS, hush_libraries, let_libraries_speak
+from evictstream.streams.logs import AFTERMATH_SECONDS, LibraryHush
 
 log = structlog.get_logger(__name__)
 
@@ -51,9 +51,14 @@ class _Failing(NamedTuple):
 
 
 class Reach:
-    """What all connections of a process know together; any thread may call it. Times are monotonic seconds."""
+    """What all connections of a process know together; any thread may call it. Times are monotonic seconds.
+
+    Attributes:
+        hush: keeps back what libraries log while Kafka is away.
+    """
 
     def __init__(self, now: Callable[[], float] = time.monotonic, chance: Callable[[], float] = random.random) -> None:
+        self.hush = LibraryHush()
         self._now = now
         self._chance = chance
         self._lock = threading.Lock()
@@ -166,7 +171,7 @@ class Reach:
         """Let libraries say nothing from the last connection's end on: what comes of it is one line, or none."""
         if self.is_watched and self._reported_since is None:
             self._is_hushed = True
-            hush_libraries()
+            self.hush.begin()
 
     def _stood_still(self) -> bool:
         return self._looked_at is not None and self._now() - self._looked_at > STOOD_STILL_SECONDS
@@ -176,10 +181,10 @@ class Reach:
             log.warning(
                 "Kafka available again",
                 away_seconds=round(self._now() - self._reported_since, 1),
-                lines_kept_back=let_libraries_speak(AFTERMATH_SECONDS),
+                lines_kept_back=self.hush.end(AFTERMATH_SECONDS),
             )
         elif self._is_hushed:
-            let_libraries_speak()
+            self.hush.end()
         self._is_hushed = False
         self._away_since = self._reported_since = None
 
@@ -195,7 +200,7 @@ class Reach:
             return
         brokers = sorted(str(address) for address in self._failing)  # only clients of aiokafka name them
         log.warning("Kafka unavailable", **({"brokers": brokers} if brokers else {}))
-        hush_libraries()
+        self.hush.begin()
 
 
 REACH = Reach()

@@ -94,23 +94,38 @@ class _SecretlessFormatter(structlog.stdlib.ProcessorFormatter):
 AFTERMATH_SECONDS = 3.0
 """Once Kafka is back, libraries go on about requests of before: coordinators that moved, commits that failed."""
 
-_kept_back: int | None = None  # lines of libraries since `hush_libraries`
-_speak_at: float | None = None  # when that ends, by the clock of log lines
 
+class LibraryHush(logging.Filter):
+    """Keeps back what libraries log, but for tracebacks, while one line of evictstream names the cause."""
 
-def hush_libraries() -> None:
-    """Keep back what libraries log, but for tracebacks: one line of evictstream names the cause."""
-    global _kept_back, _speak_at
-    _kept_back, _speak_at = _kept_back or 0, None
+    def __init__(self) -> None:
+        super().__init__()
+        self._kept_back: int | None = None  # lines, since `begin`
+        self._ends_at: float | None = None  # by the clock of log lines
 
+    def begin(self) -> None:
+        """Keep back from now on."""
+        self._kept_back, self._ends_at = self._kept_back or 0, None
 
-def let_libraries_speak(after_seconds: float = 0.0) -> int:
-    """End that, now or later; returns how many lines were kept back."""
-    global _kept_back, _speak_at
-    count = _kept_back or 0
-    if _kept_back is not None:
-        _kept_back, _speak_at = (None, None) if after_seconds <= 0 else (_kept_back, time.time() + after_seconds)
-    return count
+    def end(self, after_seconds: float = 0.0) -> int:
+        """End that, now or later; returns how many lines were kept back."""
+        count = self._kept_back or 0
+        if self._kept_back is not None:
+            self._kept_back, self._ends_at = (
+                (None, None) if after_seconds <= 0 else (count, time.time() + after_seconds)
+            )
+        return count
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Whether a record passes; its own time counts."""
+        if self._ends_at is not None and record.created >= self._ends_at:
+            self._kept_back = self._ends_at = None
+        if self._kept_back is None or not _is_of_library(record):
+            return True
+        if record.levelno >= logging.CRITICAL or record.exc_info:
+            return True
+        self._kept_back += 1
+        return False
 
 
 class Repeats(logging.Filter):
@@ -125,14 +140,8 @@ class Repeats(logging.Filter):
 
     def filter(self, record: logging.LogRecord) -> bool:
         """Whether a record passes; its own time counts."""
-        global _kept_back, _speak_at  # noqa: PLW0603 - as above
-        if record.name.partition(".")[0] not in LIBRARIES:
+        if not _is_of_library(record):
             return True
-        if _speak_at is not None and record.created >= _speak_at:
-            _kept_back = _speak_at = None
-        if _kept_back is not None and record.levelno < logging.CRITICAL and not record.exc_info:
-            _kept_back += 1
-            return False
         sentence = record.name, str(record.msg)
         since, times = self._repeats.get(sentence, (record.created, 0))
         if not 0 <= record.created - since < REPEATS_SECONDS:
@@ -145,8 +154,12 @@ class Repeats(logging.Filter):
         return times < REPEATS
 
 
-def configure_logging(settings: Settings, stream: TextIO | None = None) -> None:
-    """Send all logs to `stream`, stderr if not given, in the format of the settings.
+def _is_of_library(record: logging.LogRecord) -> bool:
+    return record.name.partition(".")[0] in LIBRARIES
+
+
+def configure_logging(settings: Settings, stream: TextIO | None = None, hush: LibraryHush | None = None) -> None:
+    """Send all logs to `stream`, stderr if not given, in the format of the settings; `hush` may keep some back.
 
     Call it once per process, before the first log line; another call replaces what was set before. Faust has to
     leave logging alone (`loghandlers=[]` and no `logging_config` of its own).
@@ -192,7 +205,9 @@ def configure_logging(settings: Settings, stream: TextIO | None = None) -> None:
     root.setLevel(level)
     quiet = level > logging.DEBUG
     if quiet:
-        handler.addFilter(Repeats())
+        for each in (hush, Repeats()):
+            if each is not None:
+                handler.addFilter(each)
     for name in LIBRARIES:
         logging.getLogger(name).setLevel(max(level, logging.WARNING) if quiet else level)
     for name in QUOTING:

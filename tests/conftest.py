@@ -24,7 +24,6 @@ from evictstream.streams.broker.jars import kafka_version
 from evictstream.streams.broker.kafka_node import KafkaNode
 from evictstream.streams.broker.locate import Broker
 from evictstream.streams.kafka_reach import REACH, Reach
-from evictstream.streams.logs import let_libraries_speak
 from evictstream.streams.settings import Settings
 from tests.harness.formatted_folders import format_or_copy
 from tests.harness.kafka_classes import FIRST_COMPILER, VARIABLE, use_kafka_classes
@@ -108,7 +107,6 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
             del os.environ[name]
     # What earlier tests of this process have found out about their brokers.
     vars(REACH).update(vars(Reach()))
-    let_libraries_speak()
     needs_kafka = item.get_closest_marker("kafka") is not None
     setattr(KafkaNode, "start", START if needs_kafka else _refuse)  # noqa: B010 - a method, to a checker of types
     if needs_kafka and _kafka_is_embedded():

@@ -62,12 +62,13 @@ class GlobalOptions:
         From then on stderr shows no secret, whatever code writes there.
         """
         if self._loaded is None:
+            from evictstream.streams.kafka_reach import REACH
             from evictstream.streams.logs import SecretlessStream, configure_logging
             from evictstream.streams.settings import load_settings
 
             _refuse_secrets(self._flags)
             self._loaded = load_settings(self._flags, self._config_file)
-            configure_logging(self._loaded.settings)
+            configure_logging(self._loaded.settings, hush=REACH.hush)
             if not isinstance(sys.stderr, SecretlessStream):
                 sys.stderr = cast("TextIO", SecretlessStream(sys.stderr))
         return self._loaded

@@ -16,10 +16,8 @@ import structlog
 from structlog.testing import capture_logs
 from structlog.typing import EventDict
 
-from evictstream.streams import logs
 from evictstream.streams.broker.embedded import EmbeddedBroker
 from evictstream.streams.kafka_reach import AWAY_SECONDS, JITTER, LONGEST_PAUSE_SECONDS, SILENT_SECONDS, Reach
-from evictstream.streams.logs import Repeats, let_libraries_speak
 from tests.guarantees.conftest import own_settings
 from tests.harness.workers import WorkerProcess
 
@@ -46,12 +44,6 @@ class Process:
 
 class Connection:
     """Something that a connection can be told from others by."""
-
-
-@pytest.fixture(autouse=True)
-def libraries_speak_again() -> Iterator[None]:
-    yield
-    let_libraries_speak()
 
 
 @pytest.fixture
@@ -172,7 +164,7 @@ def test_libraries_have_nothing_to_add_while_kafka_is_away(
     told: list[EventDict], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     process = Process()
-    filtered = Repeats()
+    filtered = process.reach.hush
 
     def passes(name: str, level: int = logging.ERROR, exception: BaseException | None = None) -> bool:
         info = None if exception is None else (type(exception), exception, None)
@@ -188,14 +180,15 @@ def test_libraries_have_nothing_to_add_while_kafka_is_away(
     process.reach.opened("a:1", Connection())
     assert told[-1]["lines_kept_back"] == 2
     assert not passes("aiokafka"), "of requests of before"
-    monkeypatch.setattr(logs, "_speak_at", 0.0)
+    monkeypatch.setattr(filtered, "_ends_at", 0.0)
     assert passes("aiokafka")
 
 
 def test_libraries_are_silent_from_the_last_connections_end_on(
     told: list[EventDict], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    process, filtered = Process(), Repeats()
+    process = Process()
+    filtered = process.reach.hush
     monkeypatch.setattr(type(process.reach), "is_watched", True)
 
     def passes() -> bool:
