@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Final
 
 import msgspec
@@ -111,8 +111,9 @@ def _print_pod(pod: ExplainedPod, answer: ExplainAnswer) -> None:
         return
     if answer.recorded and not recorded:
         say("None of these decisions is about it. A replay decides:")
-    left_out = (StoryLine(one.at, one.teller, one.why.text) for one in pod.left_out)
-    lines = sorted([*story(recorded), *_lines_of(replayed, otherwise), *left_out], key=lambda line: line.at)
+    left_out = ((one.at, StoryLine(one.at, one.teller, one.why.text)) for one in pod.left_out)
+    told = [*_placed(story(recorded)), *_placed(_lines_of(replayed, otherwise)), *left_out]
+    lines = [line for _, line in sorted(told, key=lambda placed: placed[0])]
     print_table(["when", "from", "what"], [[line.at, line.teller, line.text] for line in lines])
     if recorded and answer.is_replay:
         say(
@@ -120,6 +121,17 @@ def _print_pod(pod: ExplainedPod, answer: ExplainAnswer) -> None:
             if otherwise
             else "A replay decides the same within a second."
         )
+
+
+def _placed(told: Iterable[StoryLine]) -> Iterator[tuple[str, StoryLine]]:
+    """Pair lines with the instant that sorts them: none stands before what was decided earlier.
+
+    A pod may end before the `Evict` that its end answers, as where the built-in controller is quicker.
+    """
+    latest = ""
+    for line in told:
+        latest = max(latest, line.at)
+        yield latest, line
 
 
 def _how_far(answer: ExplainAnswer) -> str:

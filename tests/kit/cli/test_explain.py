@@ -114,6 +114,14 @@ def test_what_was_recorded_is_told_as_what_happened(tmp_path: Path) -> None:
     assert lines[-1] == "All other decisions of a replay are the same within a second."
 
 
+def test_an_end_stands_behind_the_evict_that_it_answers(tmp_path: Path) -> None:
+    issued = of_web(DecisionKind.ISSUED, 2, attempt=1)
+    over = of_web(DecisionKind.COMPLETED, 1.5, attempt=1, verdict=Verdict.POD_TERMINATING)
+    told = lines_of("web", folder_of(tmp_path / "r", recorded(due_web(), issued, over)), "--allow", "listing")
+    ours = [line for line in told if "  recorded  " in line]
+    assert ["The eviction is issued" in ours[0], "The eviction is over" in ours[1]] == [True, True]
+
+
 @pytest.mark.kafka
 def test_the_story_from_a_running_service(settings: Settings) -> None:
     declare_topics(settings)
