@@ -31,6 +31,13 @@ _SEE_SETTINGS = "DESCRIBE_CONFIGS"
 PROPAGATION_SECONDS = 10.0
 """How long a new topic may take to reach all brokers: tens of milliseconds as a rule, seconds when they are busy."""
 
+_STEPS = {
+    "topic": "`evictstream topics declare` creates missing topics",
+    # A cluster's partition follows from their number, so clusters would be separated from their state.
+    "partitions": "set EVICTSTREAM_PARTITIONS to what the topics have, and never add partitions to them",
+}
+"""What to do about a difference, by what differs."""
+
 Severity = Literal["breaks", "weakens"]
 
 
@@ -57,6 +64,13 @@ class Difference:
         if self.what == "topic":
             return f"{self.topic} is missing"
         return f"{self.topic}: {self.what} is {self.actual}, must be {self.expected}"
+
+
+def advice(differences: Iterable[Difference]) -> str:
+    """Say what to do about them, once for each kind."""
+    kinds = {one.what for one in differences}
+    steps = [step for what, step in _STEPS.items() if what in kinds]
+    return "; ".join(steps if kinds <= _STEPS.keys() else [*steps, "change other settings of the topics yourself"])
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -87,10 +101,10 @@ class TopicsReport:
         """The differences with which a worker must not start."""
         return tuple(difference for difference in self.differences if difference.severity == "breaks")
 
-    def raise_if_breaking(self) -> None:
-        """Raise `TopicsDifferError` with the complete list if a worker must not start."""
-        if self.breaking:
-            raise TopicsDifferError([str(difference) for difference in self.breaking])
+    def raise_if_breaking(self, *, but: str | None = None) -> None:
+        """Raise `TopicsDifferError` with the complete list if a worker must not start; `but` is what may differ."""
+        if wrong := [difference for difference in self.breaking if difference.what != but]:
+            raise TopicsDifferError([str(difference) for difference in wrong], next_step=advice(wrong))
 
     def raise_if_forbidden(self, operation: Literal["READ", "WRITE"], topics: Iterable[str]) -> None:
         """Raise `BrokerRefusedError` if this user may not do that with each of these topics."""

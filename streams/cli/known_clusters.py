@@ -109,17 +109,17 @@ def read_with_progress(settings: Settings, partitions: tuple[int, ...]) -> Known
         BrokerUnreachableError: Kafka did not answer.
         FoundProblemError: another version wrote the rows.
     """
-    from evictstream.streams.broker.admin import check_topics
+    from evictstream.streams.broker.admin import advice, check_topics
     from evictstream.streams.broker.topic_specs import topic_specs
     from evictstream.streams.worker.stored_rows import read_known
 
     changelog = [spec for spec in topic_specs(settings) if spec.name == settings.changelog_topic]
     wrong = [
-        str(one)
+        one
         for one in check_topics(settings, changelog).breaking
         if one.what == "topic" or (one.what == "partitions" and int(one.actual) != len(partitions))
     ]
     if wrong:
-        raise TopicsDifferError(wrong)
+        raise TopicsDifferError([str(one) for one in wrong], next_step=advice(wrong))
     with ProgressLine("reading the state") as line:
         return KnownClusters(read_known(settings, partitions, lambda count: line.show(count, "rows")))

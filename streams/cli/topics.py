@@ -98,6 +98,8 @@ def _show(report: TopicsReport, output: OutputFormat) -> ExitCode:
 
 
 def _show_text(report: TopicsReport) -> None:
+    from evictstream.streams.broker.admin import advice
+
     for name in report.created:
         say(f"created {name}")
     if report.differences:
@@ -105,5 +107,6 @@ def _show_text(report: TopicsReport) -> None:
             ["topic", "what", "is", "must be", "severity"],
             ([d.topic, d.what, d.actual, d.expected, d.severity] for d in report.differences),
         )
+        warn(advice(report.differences))
     else:
         say(f"all {len(report.topics)} topics at {report.bootstrap_servers} match the settings")

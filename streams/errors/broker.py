@@ -47,12 +47,11 @@ class BrokerRefusedError(BrokerError):
 class TopicsDifferError(BrokerError):
     """Topics are not as they must be; `differences` are sentences, the complete list."""
 
-    def __init__(self, differences: Sequence[str]) -> None:
+    def __init__(
+        self, differences: Sequence[str], *, next_step: str = "`evictstream topics declare` creates missing topics"
+    ) -> None:
         self.differences = tuple(differences)
-        super().__init__(
-            f"topic configuration differs: {'; '.join(self.differences)}",
-            next_step="`evictstream topics declare` creates missing topics; change existing ones yourself",
-        )
+        super().__init__(f"topic configuration differs: {'; '.join(self.differences)}", next_step=next_step)
 
 
 class ContainerUnavailableError(BrokerError):

@@ -12,7 +12,6 @@ from evictstream.streams.broker.admin import check_topics
 from evictstream.streams.broker.first_contact import KafkaFacts
 from evictstream.streams.broker.producers import open_producer
 from evictstream.streams.broker.topic_specs import topic_specs
-from evictstream.streams.errors import TopicsDifferError
 from evictstream.streams.executor.cluster_life import ClusterLife
 from evictstream.streams.executor.executor_health import ExecutorHealth
 from evictstream.streams.executor.orders import ClusterOrder, ExecutionOptions
@@ -98,9 +97,7 @@ def _end(lives: Sequence[ClusterLife]) -> None:
 def _check_topics(settings: Settings) -> KafkaFacts:
     names = (settings.commands_topic, settings.results_topic, settings.feeds_topic)
     report = check_topics(settings, [spec for spec in topic_specs(settings) if spec.name in names])
-    wrong = [str(difference) for difference in report.breaking if difference.what != "partitions"]
-    if wrong:
-        raise TopicsDifferError(wrong)
+    report.raise_if_breaking(but="partitions")
     report.raise_if_forbidden("READ", (settings.commands_topic, settings.feeds_topic))
     report.raise_if_forbidden("WRITE", (settings.results_topic,))
     return report.kafka

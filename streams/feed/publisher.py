@@ -157,9 +157,7 @@ def open_publisher(
     """
     names = [settings.nodes_topic, settings.pods_topic]
     report = check_topics(settings, [spec for spec in topic_specs(settings) if spec.name in (*names, *also)])
-    wrong = [str(difference) for difference in report.breaking if difference.what != "partitions"]
-    if wrong:
-        raise TopicsDifferError(wrong)
+    report.raise_if_breaking(but="partitions")
     report.raise_if_forbidden("WRITE", (*names, *also))
     report.raise_if_forbidden("READ", also)
     with open_producer(settings, delivery_seconds=delivery_seconds) as producer:
@@ -170,5 +168,6 @@ def _same_partitions(producer: Any, settings: Settings, names: list[str]) -> tup
     with our_errors(settings, "describe topics"):
         nodes, pods = (partitions_of(producer, name) for name in names)
     if nodes != pods:
-        raise TopicsDifferError([f"{names[0]} has {len(nodes)} partitions, {names[1]} has {len(pods)}"])
+        difference = f"{names[0]} has {len(nodes)} partitions, {names[1]} has {len(pods)}"
+        raise TopicsDifferError([difference], next_step="start again with new topics")
     return nodes

@@ -4,10 +4,11 @@ import json
 
 import pytest
 
-from evictstream.streams.broker.admin import TopicsReport
+from evictstream.streams.broker.admin import Difference, TopicsReport, advice
 from evictstream.streams.broker.first_contact import KafkaFacts
 from evictstream.streams.broker.locate import Broker
 from evictstream.streams.broker.ports import free_ports
+from evictstream.streams.broker.topic_specs import topic_specs
 from evictstream.streams.cli.topics import _show_choice
 from evictstream.streams.settings import Settings
 from tests.streams.cli.conftest import RunCli
@@ -33,7 +34,8 @@ def test_check_declare_check(cli: RunCli, settings: Settings) -> None:
 
     checked = cli("topics", "check", **environment)
     assert checked.returncode == 0
-    assert checked.stdout == f"all 8 topics at {settings.bootstrap_servers} match the settings\n"
+    count = len(topic_specs(settings))
+    assert checked.stdout == f"all {count} topics at {settings.bootstrap_servers} match the settings\n"
     assert checked.stderr == ""
 
 
@@ -45,6 +47,23 @@ def test_differences_are_a_found_problem(cli: RunCli, settings: Settings) -> Non
     assert [settings.nodes_topic, "partitions", "2", "5", "breaks"] in [
         line.split() for line in result.stdout.splitlines()
     ]
+    assert "set EVICTSTREAM_PARTITIONS" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("whats", "words"),
+    [
+        (["topic", "topic"], ["declare"]),
+        (["partitions"], ["EVICTSTREAM_PARTITIONS", "never add"]),
+        (["cleanup.policy", "retention.ms"], ["yourself"]),
+        (["retention.ms", "topic"], ["declare", "yourself"]),
+    ],
+)
+def test_advice_is_about_what_differs_and_nothing_else(whats: list[str], words: list[str]) -> None:
+    said = advice(Difference(topic="t", what=what, expected="", actual="", severity="breaks") for what in whats)
+    known = {"declare", "EVICTSTREAM_PARTITIONS", "never add", "yourself"}
+    assert {word for word in known if word in said} == set(words)
+    assert said.count(words[0]) == 1
 
 
 def test_the_address_may_be_a_flag(cli: RunCli, kafka: Broker) -> None:
