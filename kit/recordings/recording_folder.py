@@ -119,7 +119,10 @@ _manifest_decoder: Final = msgspec.json.Decoder(Manifest)
 
 
 class RecordingWriter:
-    """Writes a recording. Use as a context manager: its manifest is written at the end, also after an error."""
+    """Writes a recording. Use as a context manager: its manifest is written at the end, also after an error.
+
+    If an error comes before the first record, the folder stays empty, and can be named again.
+    """
 
     def __init__(self, folder: Path, *, partitions: int) -> None:
         """Take a folder, which is made if it is not there.
@@ -161,6 +164,8 @@ class RecordingWriter:
     ) -> None:
         """Close all files, then say what they hold."""
         self._opened.close()
+        if error is not None and not self.manifest.files:
+            return
         self.manifest.clusters = dict(sorted(self._clusters.items()))
         self.manifest.files = dict(sorted(self.manifest.files.items()))
         for name, file in self.manifest.files.items():

@@ -153,6 +153,12 @@ def test_a_folder_with_something_in_it_is_left_alone(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+def test_an_error_before_the_first_record_leaves_nothing(tmp_path: Path) -> None:
+    with pytest.raises(ConnectionError), RecordingWriter(tmp_path, partitions=1):
+        raise ConnectionError
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_reading_holds_little_at_once(tmp_path: Path) -> None:
     def many() -> Iterator[RecordedRecord]:
         for number in range(100_000):
