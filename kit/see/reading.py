@@ -58,7 +58,7 @@ def read_stored_state(
         progress: gets how many rows were read so far.
 
     Raises:
-        BrokerError: the changelog cannot be read, or is missing.
+        BrokerError: the changelog or an input cannot be read, or is missing.
         FoundProblemError: another version wrote the rows.
     """
     specs = [spec for spec in topic_specs(settings) if spec.name == settings.changelog_topic]
@@ -67,6 +67,8 @@ def read_stored_state(
     with our_errors(settings, f"read {settings.changelog_topic}"):
         consumer = open_consumer(settings, group_id=None)
         try:
+            for topic in (settings.nodes_topic, settings.pods_topic):  # whether there is input that was not read
+                partitions_of(consumer, topic)
             partitions = partitions_of(consumer, settings.changelog_topic)
         finally:
             consumer.close()

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 from kafka.admin import ConfigResource, ConfigResourceType, KafkaAdminClient
-from kafka.errors import TopicAlreadyExistsError, TopicAuthorizationFailedError, for_code
+from kafka.errors import AuthorizationError, TopicAlreadyExistsError, TopicAuthorizationFailedError, for_code
 
 from evictstream.streams.broker.admin_client import admin_client
 from evictstream.streams.broker.first_contact import KafkaFacts
@@ -165,13 +165,17 @@ def kept_seconds(settings: Settings, names: Sequence[str]) -> float:
 
     Args:
         settings: which Kafka.
-        names: of topics that are there.
+        names: of topics.
 
     Raises:
         BrokerUnreachableError: no broker answered in time.
         BrokerRefusedError: Kafka refused.
+        TopicsDifferError: one of them is missing.
     """
     with admin_client(settings, "describe topics") as client:
+        if missing := sorted(set(names).difference(client.list_topics())):
+            _visible(client, missing)
+            raise TopicsDifferError([f"{name} is missing" for name in missing])
         _, configs = _described(client, list(names))
     retentions = [int(configs[name]["retention.ms"]["value"]) for name in names]
     return min(math.inf if milliseconds < 0 else milliseconds / 1_000 for milliseconds in retentions)
@@ -191,7 +195,9 @@ def _create(client: KafkaAdminClient, specs: Sequence[TopicSpec]) -> None:
         # Somebody else was faster: then it is theirs, and the comparison that follows says whether it fits.
         if answer["error_code"] != 0 and error is not TopicAlreadyExistsError:
             reason = f"{error.__name__}: {answer.get('error_message') or 'no reason given'}"
-            raise BrokerRefusedError(f"create topic {answer['name']}", reason=reason)
+            is_forbidden = issubclass(error, AuthorizationError)
+            next_step = "give this user the right Create on it (docs/kafka-rights.md)" if is_forbidden else ""
+            raise BrokerRefusedError(f"create topic {answer['name']}", reason=reason, next_step=next_step)
     client.wait_for_topics(list(wanted))
 
 
@@ -267,7 +273,7 @@ def _described(client: KafkaAdminClient, names: list[str]) -> tuple[dict[str, An
     resources = [ConfigResource(ConfigResourceType.TOPIC, name) for name in names]
     give_up_at = time.monotonic() + PROPAGATION_SECONDS
     while True:
-        topics = {topic["name"]: topic for topic in client.describe_topics(names) if topic["partitions"]}
+        topics = {topic["name"]: topic for topic in _visible(client, names) if topic["partitions"]}
         configs = client.describe_configs(resources, config_filter="all")["topic"]
         bare = [name for name in topics if not configs.get(name)]
         is_forbidden = any((rights := _rights(topics[name])) and _SEE_SETTINGS not in rights for name in bare)

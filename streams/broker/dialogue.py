@@ -46,7 +46,10 @@ class MechanismError(Exception):
 
 def connect(host: str, port: int) -> socket.socket:
     """Connect. Raises `OSError`."""
-    return socket.create_connection((host, port), timeout=CONNECT_SECONDS)
+    try:
+        return socket.create_connection((host, port), timeout=CONNECT_SECONDS)
+    except UnicodeError as error:  # a part of the name is empty, or too long to ask DNS for
+        raise socket.gaierror(socket.EAI_NONAME, "it is no name of a host") from error
 
 
 class Dialogue:

@@ -14,10 +14,13 @@ from evictstream.streams.errors import SettingsError
 from evictstream.streams.settings.group import SettingsGroup, matching
 from evictstream.streams.settings.secrets import HiddenText
 
-_ADDRESS = r"(?:[^\s:,]+|\[[0-9a-fA-F:]+\]):[0-9]{1,5}"
+_PORT = r"(?:6553[0-5]|655[0-2][0-9]|65[0-4][0-9]{2}|6[0-4][0-9]{3}|[1-5][0-9]{4}|[1-9][0-9]{0,3})"
+_ADDRESS = rf"(?:[^\s:,]+|\[[0-9a-fA-F:]+\]):{_PORT}"
 
 Addresses = Annotated[str, matching(f"{_ADDRESS}(?:,{_ADDRESS})*", "write host:port, with commas between several")]
-"""One or more `host:port` with commas between; an IPv6 address in brackets."""
+"""One or more `host:port` with commas between; an IPv6 address in brackets, a port from 1 to 65535.
+
+The system would take a larger port modulo 65536, and so reach somebody else."""
 
 SecurityProtocol = Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"]
 SaslMechanism = Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER"]

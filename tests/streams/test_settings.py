@@ -205,11 +205,12 @@ class TestBadValues:
         ("name", "value", "advice"),
         [
             ("bootstrap_servers", "localhost", "write host:port, with commas between several, not 'localhost'"),
+            ("bootstrap_servers", "kafka:65536", "write host:port, with commas between several, not 'kafka:65536'"),
             ("topic_prefix", "a/b", "use letters without accents, digits, dots, _ and -, not 'a/b'"),
             ("partitions", "0", "input should be greater than or equal to 1, not '0'"),
             ("log_level", "l" * 1_000, f"or 'error', not '{'l' * 100}'"),
         ],
-        ids=["address", "name", "range", "long"],
+        ids=["address", "port", "name", "range", "long"],
     )
     def test_a_wrong_value_is_shown_beside_what_fits(self, name: str, value: str, advice: str) -> None:
         with pytest.raises(SettingsError) as caught:

@@ -14,39 +14,15 @@ from pydantic import SecretStr
 from evictstream.kit.conformance.fake_api import FakeApi
 from evictstream.kit.demo.workers import environment
 from evictstream.streams.broker.admin import declare_topics
-from evictstream.streams.cli.main import COMMANDS
 from evictstream.streams.settings import Settings
 from tests.harness import copies
 from tests.harness.secured import secured_broker
 from tests.kit.demo.test_demo_command import QUICK, incident
+from tests.streams.cli.connecting import CONNECTING, EVENT
 from tests.streams.cli.running import COMMAND, PATIENCE_SECONDS, ROOT
 
 pytestmark = [pytest.mark.kafka, pytest.mark.slow]
 
-EVENT = b'{"type":"ADDED","object":{"kind":"Node","metadata":{"name":"n","uid":"u","resourceVersion":"1"}}}\n'
-
-# How each command that speaks with Kafka is run to an end.
-CONNECTING = {
-    "topics": [["topics", "declare"], ["topics", "check"]],
-    "import": [["import", "-", "--cluster", "lab"]],
-    "commands": [["commands", "--idle-seconds", "1"]],
-    "replay": [["replay"]],
-    "shadow": [["shadow"]],
-    "record": [["record", "{folder}/recorded"]],
-    "get": [["get", "evictions"], ["get", "dead-letters"]],
-    "describe": [["describe", "node", "nobody"]],
-    "dead-letters": [["dead-letters", "show", "nodes/0/0"]],
-    "explain": [["explain", "shop/nobody"]],
-    "what-if": [["what-if", "--cordon", "--nodes", "n"]],
-    "cluster": [["cluster", "forget", "lab", "--yes", "--wait", "1"]],
-    "accept-gap": [["accept-gap", "--yes"]],
-    "worker": [["worker"]],
-    "conformance": [["conformance", "executor", "--", "false"]],
-    "feed": [["feed", "--cluster", "lab", "--kubeconfig", "{kubeconfig}"]],
-    "execute": [["execute", "--cluster", "lab", "--kubeconfig", "{kubeconfig}"]],
-    "demo": [["-b", "{servers}", "demo", "--no-kill", "--incident", "{incident}"]],
-}
-ALONE = {"broker", "completion", "config", "rules", "schema", "version"}  # these make no connection with the settings
 # What each one that runs until it is stopped says when it is at work.
 AT_WORK = {"worker": b"partitions taken over", "feed": b"epoch", "execute": b"health endpoint started"}
 # There is no cluster, gap or pod, the watch that is imported ends, the worker is stopped while it starts, and the
@@ -64,7 +40,7 @@ FIND_NOTHING = {
 }
 API_TOKEN = "api-token-of-nobody"
 
-RUNS = {" ".join(arguments[:3]): arguments for runs in CONNECTING.values() for arguments in runs}
+RUNS = {name: [*name.split(), *more.split()] for name, more in CONNECTING.items()}
 
 
 # One command for each way to Kafka; `make faults` runs the others too, and each of these in every way.
@@ -126,10 +102,6 @@ def _run(settings: Settings, arguments: list[str], more: dict[str, str]) -> tupl
                 process.send_signal(signal.SIGTERM)
                 at_work = None
         return process.wait(PATIENCE_SECONDS), said.decode()
-
-
-def test_each_command_is_looked_at() -> None:
-    assert CONNECTING.keys() | ALONE == COMMANDS.keys()
 
 
 def test_each_secret_setting_is_in_use(secured: Settings) -> None:
