@@ -89,7 +89,10 @@ def _run(
 ) -> int:
     from evictstream.kit.conformance.playground import open_playground
 
-    settings = global_options(context).settings
+    options = global_options(context)
+    as_text = sys.stdout.isatty() if output is None else output is OutputFormat.TEXT
+    options.wants_json = not as_text
+    settings = options.settings
     with (
         StopSignals() as stop_signals,
         open_playground(
@@ -108,7 +111,6 @@ def _run(
                 raise
         if stop_signals.exit_code is not None:  # what was not played to the end says nothing
             return stop_signals.exit_code
-    as_text = sys.stdout.isatty() if output is None else output is OutputFormat.TEXT
     (_show_text if as_text else _show_json)(rules)
     return ExitCode.FOUND_PROBLEM if any(one.is_failure for one in rules) else ExitCode.DONE
 

@@ -74,9 +74,11 @@ def commands(
     """
     from evictstream.streams.broker.follow import follow
 
-    begin = read_start(start)
-    settings = global_options(context).settings
+    options = global_options(context)
     as_text = sys.stdout.isatty() if output is None else output is OutputFormat.TEXT
+    options.wants_json = not as_text
+    begin = read_start(start)
+    settings = options.settings
     show = _Show(settings.commands_topic, as_text=as_text, maximum=maximum, wanted=_wanted(cluster, node, action))
     with (
         StopSignals() as stop_signals,

@@ -25,11 +25,13 @@ class GlobalOptions:
     Attributes:
         debug: whether internal failures show a traceback.
         is_service: whether the command runs until it is stopped: what ends it is a line of its log.
+        wants_json: whether a program reads what the command prints, and so its errors.
     """
 
     def __init__(self) -> None:
         self.debug = False
         self.is_service = False
+        self.wants_json = False
         self._config_file: Path | None = None
         self._flags: dict[str, object] = {}
         self._loaded: LoadedSettings | None = None

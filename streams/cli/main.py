@@ -33,6 +33,7 @@ import typer
 import typer.completion
 from typer.core import TyperCommand, TyperGroup
 
+from evictstream.streams.cli.failures import Failure, asks_for_json, say_as_json
 from evictstream.streams.cli.global_options import (
     AssignmentsOption,
     ConfigOption,
@@ -202,6 +203,7 @@ def root(
 def run(arguments: Sequence[str], program: str = "evictstream") -> int:
     """Run one command line (without the program's name) and return its exit code; raises only `SystemExit`."""
     state, stdout = GlobalOptions(), sys.stdout
+    state.wants_json = asks_for_json(arguments)
     if COMPLETION_VARIABLE in os.environ:  # a shell asks what can be typed next
         typer.completion.get_completion_inspect_parameters()  # this makes the shells known to typer
     try:
@@ -221,13 +223,13 @@ def run(arguments: Sequence[str], program: str = "evictstream") -> int:
     except BrokenPipeError as error:
         return _closed(state, error)
     except EvictstreamError as error:
-        return _fail(state, error, str(error), error.exit_code)
+        return _fail(state, error, Failure(error.problem, error.next_step, error.exit_code, error.fields))
     except typer.TyperException as error:  # the command line itself is wrong
         sentence = error.format_message()
         stop = "" if sentence.endswith((".", "?")) else "."
-        return _fail(state, error, f"{sentence}{stop} Try --help.", ExitCode.WRONG_USE)
+        return _fail(state, error, Failure(f"{sentence}{stop}", "Try --help.", ExitCode.WRONG_USE))
     except typer.Abort as error:
-        return _fail(state, error, "no input to read the answer from", ExitCode.WRONG_USE)
+        return _fail(state, error, Failure("no input to read the answer from", "", ExitCode.WRONG_USE))
     except Exception as error:  # noqa: BLE001 - the last place that can turn a bug into one line
         return _failed(state, error)
     return result if isinstance(result, int) else ExitCode.DONE
@@ -245,19 +247,23 @@ def _closed(state: GlobalOptions, error: BrokenPipeError) -> ExitCode:
 
 
 def _failed(state: GlobalOptions, error: Exception) -> ExitCode:
-    line = f"internal failure, {type(error).__name__}: {error}"
-    return _fail(state, error, line if state.debug else f"{line}; --debug shows where", ExitCode.INTERNAL_FAILURE)
+    problem = f"internal failure, {type(error).__name__}: {error}"
+    return _fail(
+        state, error, Failure(problem, "" if state.debug else "--debug shows where", ExitCode.INTERNAL_FAILURE)
+    )
 
 
-def _fail(state: GlobalOptions, error: BaseException, line: str, code: ExitCode) -> ExitCode:
-    line, shown = " ".join(line.split()), error if state.debug else None
+def _fail(state: GlobalOptions, error: BaseException, failure: Failure) -> ExitCode:
+    shown = error if state.debug else None
     if state.is_service:
-        warn_of_end(line, code, shown)
-        return code
-    if shown is not None:
-        traceback.print_exception(shown)
-    warn(line)
-    return code
+        warn_of_end(failure.line, failure.exit_code, shown)
+    elif state.wants_json:
+        say_as_json(failure, type(error).__name__, shown)
+    else:
+        if shown is not None:
+            traceback.print_exception(shown)
+        warn(failure.line)
+    return failure.exit_code
 
 
 def kubectl_plugin() -> None:

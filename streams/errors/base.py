@@ -31,6 +31,11 @@ class EvictstreamError(Exception):
         self.next_step = " ".join(next_step.split())
         super().__init__(self.problem)
 
+    @property
+    def fields(self) -> dict[str, object]:
+        """What else the error says, by name: numbers, texts, and lists of texts."""
+        return {name: value for name, value in vars(self).items() if name not in {"problem", "next_step"}}
+
     def __str__(self) -> str:
         """Both parts in one line, as a command prints it."""
         return f"{self.problem}; {self.next_step}" if self.next_step else self.problem

@@ -60,6 +60,7 @@ SAID_OF = {
     "kit/cli/manager_flags.py": {"what-if"},
     "kit/cli/descriptions.py": {"explain"},
     "streams/cli/lists.py": {"get clusters", "get dead-letters", "get evictions", "get nodes"},
+    "streams/cli/failures.py": {name for name, options in OPTIONS.items() if "--output" in options},
     "streams/cli/output.py": {name for name, options in OPTIONS.items() if "--output" in options},
     "kit/cli/replay_input.py": {"replay"},
     "kit/cli/rules/checked_objects.py": {"rules tolerations", "rules verdict"},

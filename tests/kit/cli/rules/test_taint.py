@@ -151,7 +151,7 @@ class TestSeveralNodes:
         answer = rules("taint", write(self.LACKING + json.dumps(NODE)), "nope-", "-o", "json")
         assert answer.code == ExitCode.FOUND_PROBLEM
         assert answer.out == ""
-        assert answer.err == 'evictstream: node a: taint "nope" not found; node n1: taint "nope" not found\n'
+        assert json.loads(answer.err)["message"] == 'node a: taint "nope" not found; node n1: taint "nope" not found'
 
     def test_a_node_that_would_be_refused_keeps_no_other(self, rules: Rules, write: WriteFile) -> None:
         bad = "{kind: Node, metadata: {name: b}, spec: {taint: []}}\n---\n"
