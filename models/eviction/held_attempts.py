@@ -9,11 +9,7 @@ from typing import Final
 from evictstream.models.eviction.rule_parameters import RuleParameters
 from evictstream.models.eviction.state import Due, Eviction, PodState
 from evictstream.models.instants import SECOND_US
-from evictstream.models.messages.vocabulary import EvictionState, Outcome
 from evictstream.models.steering.brakes import Hold, StandingBrake, Subject, longest_hold
-
-_HELD = Outcome.HELD
-_SCHEDULED = EvictionState.SCHEDULED
 
 BOTH_KNOW_US: Final = 5 * SECOND_US
 """So long after `Held` worker and executor know the same brakes: whose view is older than 3 s acts on no eviction."""
@@ -45,11 +41,5 @@ def hold_of(pod: PodState, eviction: Eviction, due: Due, brakes: Sequence[Standi
     What became due after the end of a brake is not spread. An attempt that the executor holds has been due since it was
     issued, any other one since it is owed.
     """
-    if eviction.state is _SCHEDULED:
-        due_us = eviction.owed_us
-    elif eviction.outcome is _HELD:
-        due_us = eviction.issued_at_us or 0
-    else:
-        due_us = eviction.next_attempt_us or 0
     namespace = pod.address.partition("/")[0]
-    return longest_hold(brakes, Subject(namespace, pod.uid, due.taint.key, due_us), now_us)
+    return longest_hold(brakes, Subject(namespace, pod.uid, due.taint.key, eviction.held_since_us), now_us)

@@ -138,6 +138,13 @@ class Eviction(msgspec.Struct, frozen=True, gc=False, kw_only=True):
         return self.due.deadline_us if self.known_us is None else self.known_us
 
     @property
+    def held_since_us(self) -> int:
+        """Since when an attempt is due that a brake holds; what an executor holds, since it was issued."""
+        if self.state is _SCHEDULED:
+            return self.owed_us
+        return (self.issued_at_us if self.outcome is _HELD else self.next_attempt_us) or 0
+
+    @property
     def wakeup_us(self) -> int | None:
         """When to decide about it next: at the deadline, then at each next attempt; None once it is done.
 

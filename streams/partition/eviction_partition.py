@@ -205,6 +205,9 @@ class EvictionPartition:
             yield Part(record.offset, PODS_IN_SLICE, is_last=False)
             changes = next(slices)
             self._effects.put_part(changes, node, outbox)
+        if self._effects.held.by_cluster and changes.rows:
+            uids = (event.pod.uid,) if isinstance(event, PodEvent) else node.pods
+            self._effects.held.look_again(cluster.name, node.timer_key, uids)
         return cost
 
     def _apply_pod(self, cluster: Cluster, node: NodeAggregate, event: PodEvent, outbox: Outbox) -> Changes:
@@ -365,8 +368,12 @@ class EvictionPartition:
         return self._clusters.named(cluster).state.is_silent(now_us - self._config.feed_silence_us)
 
     def overdue(self, now_us: int, limit: int) -> Iterator[Overdue]:
-        """Yield evictions that are due and have not fired, up to a limit for each reason."""
+        """Yield evictions that are due, have not fired and are not held, up to a limit for each reason."""
         return self.firing.overdue(now_us, limit)
+
+    def held_back(self) -> dict[tuple[str, str], Waiting]:
+        """Return how many evictions each brake holds, by its id and the cluster, and since when the first is due."""
+        return self.firing.held_back()
 
     def gap_found(self, lost: dict[str, int], now_us: int, outbox: Outbox) -> None:
         """Close the gate `gap`: input expired before it was read."""

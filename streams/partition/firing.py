@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from evictstream.models.eviction import fire, wakeups, weight_of
 from evictstream.models.instants import SECOND_US
 from evictstream.models.messages.vocabulary import DecisionKind
-from evictstream.streams.partition.overdue import overdue, owed_us
+from evictstream.streams.partition.overdue import Waiting, overdue, owed_us
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -118,17 +118,23 @@ class Firing:
         return cost
 
     def overdue(self, now_us: int, limit: int) -> Iterator[Overdue]:
-        """Yield evictions that are due and have not fired: those that wait for their feed, those that are held, others.
+        """Yield evictions that are due, have not fired, and are not held, those that wait for their feed first.
 
-        Reads at most `limit` wake-ups of each silent feed, `limit` that are held in each cluster, and `limit` others.
+        Reads at most `limit` wake-ups of each silent feed, and `limit` others.
         """
         for kept in self.waiting_for_feed.values():
             some = itertools.islice(kept.values(), limit)
             yield from overdue(self._nodes, some, now_us, waits_for_feed=True)
-        for held in self.held.by_cluster.values():
-            places = itertools.islice(held, limit)
-            yield from overdue(self._nodes, ((0, key, uid) for key, uid in places), now_us, held=held)
-        yield from overdue(self._nodes, self._timers.due(now_us, limit), now_us)
+        yield from overdue(self._nodes, self._timers.due(now_us, limit), now_us, waits_for_feed=False)
+
+    def held_back(self) -> dict[tuple[str, str], Waiting]:
+        """Return how many evictions each brake holds, by its id and the cluster, and since when the first is due."""
+        found = {}
+        for (brake, cluster), (count, (key, uid)) in self.held.counts().items():
+            eviction = self._nodes[key].pods[uid].eviction
+            due_us = 0 if eviction is None else eviction.held_since_us
+            found[brake, cluster] = Waiting(count, due_us)
+        return found
 
     def _wake_heard(self, silent: set[str]) -> None:
         for cluster in [name for name in self.waiting_for_feed if name not in silent]:

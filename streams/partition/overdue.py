@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterable, Iterator, Mapping
-from types import MappingProxyType
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from evictstream.models.eviction import EvictionState, NodeAggregate, Outcome
 from evictstream.models.instants import LAST_INSTANT_US
 from evictstream.streams.engine.core.timers import Wakeup
-from evictstream.streams.partition.held import PodPlace
 
 _DONE = EvictionState.DONE
 _SCHEDULED = EvictionState.SCHEDULED
 _OBSERVED = Outcome.OBSERVED
-_NONE_HELD: Final[Mapping[PodPlace, str]] = MappingProxyType({})
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -40,24 +37,17 @@ class Overdue(NamedTuple):
         cluster: of the pod.
         since_us: since when the pod has to leave, or when its next attempt became due; microseconds UTC.
         waits_for_feed: whether it waits for its cluster's silent feed, not behind a gate of the whole partition.
-        held_by: id of the brake that holds it; None if none does.
     """
 
     cluster: str
     since_us: int
     waits_for_feed: bool
-    held_by: str | None = None
 
 
 def overdue(
-    aggregates: Mapping[bytes, NodeAggregate],
-    wakeups: Iterable[Wakeup],
-    now_us: int,
-    *,
-    waits_for_feed: bool = False,
-    held: Mapping[PodPlace, str] = _NONE_HELD,
+    aggregates: Mapping[bytes, NodeAggregate], wakeups: Iterable[Wakeup], now_us: int, *, waits_for_feed: bool
 ) -> Iterator[Overdue]:
-    """Yield each overdue eviction of these wake-ups once; an outdated wake-up has none. `held` has ids of brakes."""
+    """Yield each overdue eviction of these wake-ups once; an outdated wake-up has none."""
     seen: set[tuple[bytes, str]] = set()
     for _, key, uid in wakeups:
         aggregate = aggregates.get(key)
@@ -65,12 +55,12 @@ def overdue(
         if aggregate is None or pod is None or pod.eviction is None or (key, uid) in seen:
             continue
         eviction = pod.eviction
-        owed_us = eviction.owed_us if eviction.state is _SCHEDULED else eviction.wakeup_us
+        owed_us = eviction.owed_us if eviction.state is _SCHEDULED else eviction.next_attempt_us
         if eviction.state is not _SCHEDULED and eviction.outcome is _OBSERVED:
             owed_us = None  # it waits for an executor that acts
         if owed_us is not None and owed_us <= now_us:
             seen.add((key, uid))
-            yield Overdue(aggregate.cluster, owed_us, waits_for_feed, held.get((key, uid)))
+            yield Overdue(aggregate.cluster, owed_us, waits_for_feed)
 
 
 def open_evictions(aggregate: NodeAggregate) -> list[str]:

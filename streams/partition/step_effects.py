@@ -9,8 +9,8 @@ from __future__ import annotations
 import collections
 from typing import TYPE_CHECKING
 
+from evictstream.models.messages.vocabulary import DecisionKind
 from evictstream.streams.engine.core.batches import UnusableRecord
-from evictstream.streams.partition.counters import CLOSING
 from evictstream.streams.partition.dead_letters import put_dead_letter
 from evictstream.streams.partition.held import HeldEvictions
 from evictstream.streams.partition.issued_evictions import IssuedEvictions
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from evictstream.streams.engine.core.timers import TimerHeap
     from evictstream.streams.partition.clusters import Clusters
     from evictstream.streams.partition.config import PartitionConfig
+
+_REPORTED = DecisionKind.REPORTED
 
 
 class StepEffects:
@@ -67,7 +69,7 @@ class StepEffects:
             self._config.on_decided(changes.decisions)
             for decision in changes.decisions:
                 self.issued.note(aggregate, decision.pod_uid)
-                if self.held.by_cluster and decision.decision._value_ in CLOSING:
+                if self.held.by_cluster and decision.decision is not _REPORTED:  # it has a wake-up, or needs none
                     self.held.note(aggregate.cluster, (key, decision.pod_uid), None)
         else:  # most changes need no message
             for row, value in changes.rows:

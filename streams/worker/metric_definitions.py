@@ -75,7 +75,7 @@ class WorkerMetric:
     )
     HELD_OLDEST = GaugeMetric(
         "evictstream_evictions_held_oldest_seconds",
-        "How long ago the oldest eviction that a brake holds became due.",
+        "How long ago the eviction became due that a brake has held first.",
         ("brake", "cluster"),
     )
     BRAKES = GaugeMetric("evictstream_brakes", "Brakes that have not ended.")

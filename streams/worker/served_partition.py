@@ -34,7 +34,10 @@ class ServedPartition(PartitionLogic, Protocol):
         """Return since when each feed is silent that is silent for too long."""
 
     def overdue(self, now_us: int, limit: int) -> Iterator[Overdue]:
-        """Yield evictions that are due and have not fired: those that wait for their feed, those that are held, others.
+        """Yield evictions that are due, have not fired and are not held, those that wait for their feed first.
 
-        Reads at most `limit` wake-ups of each silent feed, `limit` that are held in each cluster, and `limit` others.
+        Reads at most `limit` wake-ups of each silent feed, and `limit` others.
         """
+
+    def held_back(self) -> dict[tuple[str, str], Waiting]:
+        """Return how many evictions each brake holds, by its id and the cluster, and since when the first is due."""

@@ -74,7 +74,7 @@ def view_of(
 ) -> PartitionView:
     """Make the view of one partition whose first closed gate is `closed`; `now_us` is wall-clock time."""
     logic, lag, number = writer.logic, freshness.lag, writer.partition
-    waiting, held = _waiting(logic, closed, now_us)
+    waiting, held = _waiting(logic, closed, now_us), logic.held_back()
     return PartitionView(
         partition=number,
         caught_up=writer.caught_up,
@@ -94,26 +94,18 @@ def view_of(
     )
 
 
-def _waiting(
-    logic: ServedPartition, closed: Closed | None, now_us: int
-) -> tuple[dict[tuple[Gate, str], Waiting], dict[tuple[str, str], Waiting]]:
+def _waiting(logic: ServedPartition, closed: Closed | None, now_us: int) -> dict[tuple[Gate, str], Waiting]:
     waiting: dict[tuple[Gate, str], Waiting] = {}
-    held: dict[tuple[str, str], Waiting] = {}
     for late in logic.overdue(now_us, COUNTED_OVERDUE):
-        one = Waiting(1, late.since_us)
-        if late.held_by is not None:
-            brake = (late.held_by, late.cluster)
-            held[brake] = held.get(brake, NONE_WAITING).joined(one)
-            continue
         if late.waits_for_feed:
             gate = Gate.FEED
         elif closed is not None:
             gate = closed.gate
         else:
-            break  # no gate is closed, so the rest fires in the next turn; those that wait or are held came first
+            break  # no gate is closed, so the rest fires in the next turn; those that wait for their feed came first
         place = (gate, late.cluster)
-        waiting[place] = waiting.get(place, NONE_WAITING).joined(one)
-    return waiting, held
+        waiting[place] = waiting.get(place, NONE_WAITING).joined(Waiting(1, late.since_us))
+    return waiting
 
 
 def _owed(logic: ServedPartition, *waiting: tuple[tuple[str, str], Waiting]) -> dict[str, int]:

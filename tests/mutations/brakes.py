@@ -41,6 +41,11 @@ OF_BRAKES = (
         (HELD,),
     ),
     Mutation(
+        "leave held by a brake what has another reason by now",
+        (Change(product.HELD, "HeldEvictions.look_again", "(key, uid) in places", "False"),),
+        (HELD,),
+    ),
+    Mutation(
         "fire with brakes that were read before the takeover",
         (Change(product.GATES, "Gates._not_since_takeover", "read_at < writer.ends_asked_at", "False"),),
         (GATES,),

@@ -42,8 +42,8 @@ class Braked:
                 spec = {"nodeName": "n", "tolerations": [{"operator": "Exists", "tolerationSeconds": 10 + number % 5}]}
                 self._put(cluster, "pods", "Pod", {"namespace": "x", "name": name, "uid": f"{cluster}-{name}"}, spec)
 
-    def taint(self, cluster: str, key: str | None) -> None:
-        taints = [] if key is None else [{"key": key, "effect": "NoExecute"}]
+    def taint(self, cluster: str, *keys: str) -> None:
+        taints = [{"key": key, "effect": "NoExecute"} for key in keys]
         self._put(cluster, "nodes", "Node", {"name": "n", "uid": "n"}, {"taints": taints})
 
     def _put(self, cluster: str, topic: str, kind: str, meta: dict[str, str], spec: dict[str, Any]) -> None:
@@ -99,9 +99,8 @@ class Braked:
             if command["action"] == "Evict":
                 self.evicts[command["cluster"]].append(command)
 
-    def held(self) -> dict[tuple[str | None, str], int]:
-        found = self.logic.overdue(self.now_us, 1_000)
-        return dict(collections.Counter((late.held_by, late.cluster) for late in found))
+    def held(self) -> dict[tuple[str, str], int]:
+        return {brake: part.count for brake, part in self.logic.held_back().items()}
 
     def issued(self, cluster: str) -> dict[str, list[float]]:
         """When each pod of a cluster was evicted, by its UID."""
@@ -181,7 +180,7 @@ def test_one_of_two_brakes_is_not_enough() -> None:
     world.brake("b2", namespaces=["x"], clusters=["held"])
     world.run(20)
     (first,) = {brake for brake, _ in world.held()}
-    world.brake(str(first), clusters=["held"], releasedBy="ben", spreadSeconds=0)
+    world.brake(first, clusters=["held"], releasedBy="ben", spreadSeconds=0)
     world.run(40)
     assert (world.issued("held"), world.held()) == ({}, {("b2" if first == "b1" else "b1", "held"): PODS})
 
@@ -199,11 +198,23 @@ def test_what_an_executor_holds_goes_with_the_brake() -> None:
     assert world.held() == {}
 
 
+def test_another_reason_that_no_brake_holds_is_seen_at_once() -> None:
+    """Two taints of the same time: the first one is the reason, and the deadline stays when it goes."""
+    world = Braked()
+    world.taint("held", "dead", "maintenance")
+    world.brake(taints=["dead"], clusters=["held"])
+    world.run(20)
+    assert world.held() == {("b1", "held"): PODS}
+    world.taint("held", "maintenance")
+    world.run(20.1)
+    assert (world.held(), len(world.issued("held"))) == ({}, PODS)
+
+
 def test_a_held_eviction_that_is_cancelled_is_forgotten() -> None:
     world = Braked()
     world.brake()
     world.run(20)
-    world.taint("held", None)
+    world.taint("held")
     world.run(21)
     assert world.held() == {("b1", "free"): PODS}
     assert set(world.logic.firing.held.by_cluster) == {"free"}

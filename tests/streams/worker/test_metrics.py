@@ -346,8 +346,8 @@ def test_what_is_held_is_owed_since_it_was_due() -> None:
     story.node(0, TAINT)
     story.pod(1, "a", 10)
     story.fire(30)
-    held = Overdue("lab", NOON_US + 11 * SECOND_US, waits_for_feed=False, held_by="b-1")
-    assert list(story.logic.overdue(story.now_us, 100)) == [held]
+    assert story.logic.held_back() == {("b-1", "lab"): Waiting(1, NOON_US + 11 * SECOND_US)}
+    assert list(story.logic.overdue(story.now_us, 100)) == []
 
 
 def test_an_issued_eviction_is_owed_until_it_has_ended() -> None:
