@@ -24,7 +24,7 @@ help: ## Say what each target does.
 demo: $(VENV)/.ready ## Show the whole story on a recorded incident, with a Kafka of its own.
 	$(BIN)/evictstream demo $(ARGS)
 
-# These tests compute and do not wait, and each process collects all tests for itself: one for each core.
+# These tests mostly compute, and each process collects all tests for itself: one more than cores (tests/conftest.py).
 quick: $(VENV)/.ready ## Run the tests that need no Kafka and take seconds, on all cores.
 	$(BIN)/python -m pytest --numprocesses auto --hypothesis-profile quick -m "not kafka and not slow and not alone and not kit and not e2e" $(ARGS)
 
@@ -114,9 +114,10 @@ $(VENV)/.ready: $(VENV)/.locked pyproject.toml
 
 # What builds packages comes first, from its own lock, and no build fetches anything further: without --no-build-isolation
 # pip would take the newest of everything that a package without a wheel asks for (Faust on arm64), and run it unchecked.
+# Most of what packages bring is never imported: Python compiles the rest when it is.
 $(VENV)/.locked: requirements/dev.txt deploy/build.txt
 	$(PYTHON) -c 'import sys; sys.exit(None if sys.version_info >= (3, 11) else "evictstream needs Python 3.11 or newer; set PYTHON=...")'
 	$(PYTHON) -m venv --clear $(VENV)
-	$(BIN)/python -m pip install --quiet --require-hashes --only-binary :all: --requirement deploy/build.txt
-	$(BIN)/python -m pip install --quiet --require-hashes --no-build-isolation --requirement requirements/dev.txt
+	$(BIN)/python -m pip install --quiet --no-compile --require-hashes --only-binary :all: --requirement deploy/build.txt
+	$(BIN)/python -m pip install --quiet --no-compile --require-hashes --no-build-isolation --requirement requirements/dev.txt
 	touch $@

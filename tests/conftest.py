@@ -17,6 +17,7 @@ from typing import Any
 os.environ["HYPOTHESIS_NO_PLUGINS"] = "1"  # that of Trio, which comes with Selenium, takes 0.3 s in each process
 import hypothesis
 import pytest
+from _pytest.runner import runtestprotocol
 
 from evictstream.streams.broker.container import IMAGE, engine_answers
 from evictstream.streams.broker.embedded import EmbeddedBroker
@@ -68,6 +69,12 @@ def _kafka_is_embedded() -> bool:
 
 
 @pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers() -> int:
+    """One process more than cores (`make quick`): some tests wait for a time limit, or for what they have started."""
+    return (os.cpu_count() or 1) + 1
+
+
+@pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> object:
     """Hand out long tests one by one and short ones by file."""
     from tests.harness.scheduling import Scheduling  # noqa: PLC0415 - only where several processes are asked for
@@ -85,6 +92,19 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         from tests.harness.scheduling import in_order  # noqa: PLC0415 - as above
 
         in_order(items)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> bool | None:
+    """Where several processes run tests, report of each what is news: two reports of three say that nothing failed."""
+    if "PYTEST_XDIST_WORKER" not in os.environ or item.config.option.durations is not None:
+        return None
+    item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
+    for report in runtestprotocol(item, log=False, nextitem=nextitem):
+        if report.when == "call" or not report.passed:
+            item.ihook.pytest_runtest_logreport(report=report)
+    item.ihook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
+    return True
 
 
 @pytest.hookimpl(wrapper=True)

@@ -28,7 +28,7 @@ TIMERS_LATE_SECONDS = 0.5
 RECORDS_LATE_SECONDS = 5.0
 """From the other cluster's record of a taint to the `Evict` that follows from it, of all."""
 
-FIRST_AFTER_SECONDS = 10
+FIRST_AFTER_SECONDS = 5
 """Until all that will be due is scheduled; then the storm begins."""
 
 DUE_A_SECOND = 20
