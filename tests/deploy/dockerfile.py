@@ -7,6 +7,7 @@ arm64; that for `.dockerignore` is Docker's own.
 from __future__ import annotations
 
 import dataclasses
+import functools
 import json
 import re
 import shlex
@@ -96,6 +97,7 @@ def _instruction(line: str) -> Instruction:
     return Instruction(word, named, tuple(each for each in words if each not in flags))
 
 
+@functools.cache
 def build_context(root: Path, rules: str) -> list[str]:
     """Return the files below `root` that a `.dockerignore` with these rules lets into the build."""
     from docker.utils.build import PatternMatcher  # noqa: PLC0415 - 0.3 s in each process

@@ -21,7 +21,6 @@ STAGES = stages(TEXT)
 BUILD = next(stage for stage in STAGES if stage.name == "build")
 LAST = STAGES[-1]
 IGNORE = (ROOT / ".dockerignore").read_text(encoding="utf-8")
-CONTEXT = build_context(ROOT, IGNORE)
 PROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 
 
@@ -58,7 +57,7 @@ class TestBuild:
         files = [file for file in path.rglob("*") if file.is_file()] if path.is_dir() else [path]
         names = [file.relative_to(ROOT).as_posix() for file in files if "__pycache__" not in file.parts]
         assert names
-        assert set(names) <= set(below(source, CONTEXT))
+        assert set(names) <= set(below(source, build_context(ROOT, IGNORE)))
 
     def test_the_package_is_complete(self) -> None:
         copied = {source for *sources, _ in copies(BUILD) for source in sources}
