@@ -55,6 +55,9 @@ REST: Final = 4.0
 LONGEST_REST_SECONDS: Final = 0.2
 """An answer that took longer because the machine is busy keeps no probe waiting."""
 
+_ANY: Final = "::"
+"""Every address of the machine, whichever family the network of its pods has."""
+
 OK = 200
 UNAVAILABLE = 503
 METRICS = "/metrics"
@@ -119,7 +122,7 @@ class Endpoint:
         self._unfinished: dict[asyncio.Task[None], None] = {}
         self._open: dict[asyncio.Task[None], None] = {}
         try:
-            self._listener = socket.create_server((host, port), backlog=WAITING_AT_ONCE)
+            self._listener = _listen(host, port)
         except OSError as error:
             raise AddressTakenError(host=host, port=port, reason=error.strerror or str(error)) from error
         self._listener.setblocking(False)  # noqa: FBT003 - as the standard library has it
@@ -228,6 +231,23 @@ class _Shared:
 
         threading.Thread(target=work, name="health-answer", daemon=True).start()
         return await answered
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    """Listen on an address of IPv4 or IPv6; on `::` on all of both, or of IPv4 where the system has no IPv6.
+
+    Raises:
+        OSError: the address is taken, not of this machine, or cannot be understood.
+    """
+    has_both = socket.has_dualstack_ipv6()
+    if host == _ANY and not has_both:
+        host = "0.0.0.0"  # noqa: S104 - all that `::` can mean here
+    families = {found[0] for found in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)}
+    if socket.AF_INET in families:  # a name of both, such as localhost: most who ask for it come by IPv4
+        return socket.create_server((host, port), backlog=WAITING_AT_ONCE)
+    return socket.create_server(
+        (host, port), family=socket.AF_INET6, backlog=WAITING_AT_ONCE, dualstack_ipv6=has_both and host == _ANY
+    )
 
 
 async def _request(loop: asyncio.AbstractEventLoop, connection: socket.socket) -> _Request | None:

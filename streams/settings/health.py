@@ -16,7 +16,7 @@ class HealthSettings(SettingsGroup):
 
     health_host: str = "127.0.0.1"
     """Address of `/livez`, `/readyz` and `/metrics`: loopback, since there is no authentication. In a pod or container
-    that is probed or scraped from outside, use `0.0.0.0` behind a network policy."""
+    that is probed or scraped from outside, use `::` behind a network policy: all its addresses of IPv6 and IPv4."""
 
     health_port: Annotated[int, Field(ge=0, le=65_535)] = 0
     """Port of the same; a port in use is an error. 0 takes a free one, named by a log line at start, so that two

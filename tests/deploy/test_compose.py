@@ -167,7 +167,7 @@ class TestOurContainers:
             assert OURS[name]["network_mode"] == "host"
             assert host == "127.0.0.1"
         else:
-            assert host == "0.0.0.0"  # noqa: S104 - of the container
+            assert host == "::"  # every address of the container
             # Whoever serves health is published, on loopback: a port for each of several workers.
             published = [each.rsplit(":", 1) for each in OURS[name].get("ports", ())]
             assert published == ([["127.0.0.1:9464-9471", str(port)]] if name == "worker" else [])

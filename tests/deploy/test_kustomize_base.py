@@ -67,7 +67,7 @@ def test_settings_are_known_and_the_same(name: str, monkeypatch: pytest.MonkeyPa
         partitions=64,
         replication_factor=3,
         min_insync_replicas=2,
-        health_host="0.0.0.0",  # noqa: S104 - of the pod
+        health_host="::",
         health_port=9464,
     )
 

@@ -1,7 +1,7 @@
 {{/* The environment that all programs share: they must mean the same topics. */}}
 {{- define "evictstream.settings" -}}
 EVICTSTREAM_BOOTSTRAP_SERVERS: {{ .Values.kafka.bootstrapServers | quote }}
-EVICTSTREAM_HEALTH_HOST: 0.0.0.0
+EVICTSTREAM_HEALTH_HOST: "::"
 EVICTSTREAM_HEALTH_PORT: {{ .Values.health.port | toJson | quote }}
 {{- with .Values.kafka }}
 EVICTSTREAM_SECURITY_PROTOCOL: {{ if .sasl.mechanism }}SASL_{{ if .tls.enabled }}SSL{{ else }}PLAINTEXT{{ end }}

@@ -9,7 +9,7 @@ import threading
 import time
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, nullcontext, suppress
 
 import pytest
 from prometheus_client import CONTENT_TYPE_PLAIN_0_0_4
@@ -49,17 +49,17 @@ class OneMetric(Collector):
 class Served:
     """An endpoint of a made-up worker."""
 
-    def __init__(self) -> None:
+    def __init__(self, host: str = LOOPBACK) -> None:
         self.worker = Worker()
         self.metrics = OneMetric()
-        self.endpoint = Endpoint(LOOPBACK, 0, self.worker.health, self.metrics)
+        self.endpoint = Endpoint(host, 0, self.worker.health, self.metrics)
         self.port = self.endpoint.port
         self.endpoint.start()
 
     def get(
-        self, path: str, seconds: float = 5, *, method: str = "GET", accept: str = "*/*"
+        self, path: str, seconds: float = 5, *, method: str = "GET", accept: str = "*/*", to: str = LOOPBACK
     ) -> tuple[int, str | None, bytes]:
-        connection = http.client.HTTPConnection(LOOPBACK, self.port, timeout=seconds)
+        connection = http.client.HTTPConnection(to, self.port, timeout=seconds)
         connection.request(method, path, headers={"Accept": accept})
         answer = connection.getresponse()
         body = answer.read()
@@ -132,6 +132,32 @@ def test_a_bug_in_a_metric_answers_500(served: Served) -> None:
 def test_two_workers_on_one_machine_do_not_collide(served: Served) -> None:
     other = Served()
     assert other.port != served.port
+
+
+@pytest.mark.skipif(not socket.has_dualstack_ipv6(), reason="this machine has no IPv6")
+@pytest.mark.parametrize(
+    ("host", "answers"),
+    [
+        pytest.param("::", {LOOPBACK, "::1"}, id="every address"),
+        pytest.param("::1", {"::1"}, id="loopback of IPv6"),
+        pytest.param("0.0.0.0", {LOOPBACK}, id="every address of IPv4"),  # noqa: S104 - in a test
+    ],
+)
+def test_addresses_of_both_families_answer(host: str, answers: set[str]) -> None:
+    served = Served(host)
+    for each in (LOOPBACK, "::1"):
+        with nullcontext() if each in answers else pytest.raises(OSError, match="refused"):
+            assert served.get("/livez", to=each)[0] == endpoint.OK
+
+
+def test_any_address_is_one_of_ipv4_without_ipv6(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(socket, "has_dualstack_ipv6", lambda: False)
+    assert Served("::").get("/livez")[0] == endpoint.OK
+
+
+def test_a_host_without_an_address_is_an_error() -> None:
+    with pytest.raises(AddressTakenError, match="no-such-host.invalid"):
+        Served("no-such-host.invalid")
 
 
 def test_a_taken_port_is_an_error_with_its_address(served: Served) -> None:
