@@ -149,6 +149,20 @@ class ClusterExecutor:
                 self.seconds.observe(now - eviction.queued_at)
             return [(eviction, answer) for eviction in expired]
 
+    def note_proof(self, problem: str | None) -> None:
+        """Note what a request without effect has shown; None if it was answered. Evictions that wait or run show more.
+
+        Args:
+            problem: why no eviction could be done, for people.
+        """
+        with self._changed:
+            if self._queue:
+                return
+            if problem is None:
+                self._open()
+            else:
+                self._hinder(problem)
+
     def oldest_seconds(self, now: float) -> float:
         """Return how long the oldest eviction has waited."""
         with self._changed:
@@ -246,11 +260,13 @@ class ClusterExecutor:
             if self._refused < MOST_REFUSED:
                 return
         self._closed_until = max(self._closed_until, now + put_off.cluster_seconds)
-        if not put_off.is_of_cluster:
-            return
+        if put_off.is_of_cluster:
+            self._hinder(put_off.reason)
+
+    def _hinder(self, reason: str) -> None:
         if self.hindrance is None:
-            log.warning("cluster refuses evictions", cluster=self.name, reason=put_off.reason)
-        self.hindrance = put_off.reason
+            log.warning("cluster refuses evictions", cluster=self.name, reason=reason)
+        self.hindrance = reason
 
     def _open(self) -> None:
         self._refused = 0

@@ -16,7 +16,7 @@ from evictstream.models.execution.command_log import CommandAnswer
 from evictstream.models.messages.command import EvictionCommand
 from evictstream.models.messages.vocabulary import Outcome
 from evictstream.streams.broker.feed_states import read_state
-from evictstream.streams.errors import BrokerError, KubernetesError
+from evictstream.streams.errors import BrokerError, ClusterChangedError, KubernetesError
 from evictstream.streams.executor.eviction import CREDENTIALS_SECONDS, ExecutorMode, PodEvictor, PutOff
 from evictstream.streams.kubernetes.connection import Connection
 from evictstream.streams.settings import Settings
@@ -67,6 +67,18 @@ class ClusterIdentity:
             return CommandAnswer(Outcome.OBSOLETE, reason)
         is_of_cluster = self._fed_uid == uid or seen != self._uid
         return PutOff(seconds=CREDENTIALS_SECONDS, reason=reason, is_of_cluster=is_of_cluster)
+
+    def prove(self) -> None:
+        """Ask which cluster answers; one that was rebuilt, and is fed again, is served from then on.
+
+        Raises:
+            KubernetesError: none answers as it has to, or another one than is expected.
+        """
+        uid = self._connection.cluster_uid()
+        if uid != self._uid:
+            self.look_again()
+        if uid != self._uid:
+            raise ClusterChangedError(host=self._connection.host, uid=uid, expected=self._uid)
 
     def look_again(self) -> None:
         """Check which cluster answers and which is fed, at most once in `_LOOK_SECONDS`; change to one that is both."""

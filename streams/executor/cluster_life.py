@@ -38,6 +38,7 @@ from evictstream.streams.executor.cluster_assignor import ClusterAssignor
 from evictstream.streams.executor.cluster_check import check_cluster
 from evictstream.streams.executor.cluster_executor import ClusterExecutor
 from evictstream.streams.executor.cluster_identity import ClusterIdentity, IdentifiedEvictor
+from evictstream.streams.executor.cluster_proof import ClusterProof
 from evictstream.streams.executor.command_answers import CommandAnswers
 from evictstream.streams.executor.command_consumer import CommandConsumer
 from evictstream.streams.executor.eviction import CREDENTIALS_SECONDS, ExecutorMode, PodEvictor
@@ -207,6 +208,8 @@ class ClusterLife(threading.Thread):
             watch=watch,
             starts=PartitionStarts(consumer, start_us=self._options.start_us, oldest_seconds=OLDEST_SECONDS),
         )
+        proof = ClusterProof(executor, identity)
+        proof.start()
         if events is not None:
             events.start()
         self.executor, self.reader, self.events = executor, reader, events
@@ -214,6 +217,7 @@ class ClusterLife(threading.Thread):
         try:
             reader.run(self._stopped.is_set)
         finally:
+            proof.stop()
             executor.stop()
             executor.join(_STOP_SECONDS)
             if events is not None:

@@ -10,6 +10,7 @@ import pytest
 from evictstream.kit.conformance.fake_api import FakeApi
 from evictstream.models.messages.vocabulary import Outcome
 from evictstream.streams.broker.producers import open_producer
+from evictstream.streams.errors import ClusterChangedError
 from evictstream.streams.executor import cluster_identity
 from evictstream.streams.executor.cluster_identity import ClusterIdentity
 from evictstream.streams.executor.eviction import ExecutorMode, PutOff
@@ -63,6 +64,19 @@ def test_a_command_is_done_only_in_its_own_cluster(
         assert found == ("cluster waits" if objection.is_of_cluster else "waits")
     else:
         assert found == (None if objection is None else objection.outcome)
+
+
+def test_a_rebuilt_cluster_is_expected_once_it_is_fed(
+    declared: Settings, api: FakeApi, connection: Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cluster_identity, "_LOOK_SECONDS", 0.0)
+    identity = ClusterIdentity("c1", api.uid, connection=connection, settings=declared)
+    identity.prove()
+    api.uid = OTHER
+    with pytest.raises(ClusterChangedError, match=OTHER):
+        identity.prove()
+    feed(declared, OTHER)
+    identity.prove()
 
 
 def test_another_cluster_is_served_once_it_is_fed(

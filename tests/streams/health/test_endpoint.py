@@ -156,7 +156,7 @@ def test_any_address_is_one_of_ipv4_without_ipv6(monkeypatch: pytest.MonkeyPatch
 
 
 def test_a_host_without_an_address_is_an_error() -> None:
-    with pytest.raises(AddressTakenError, match="no-such-host.invalid"):
+    with pytest.raises(AddressTakenError, match=r"no-such-host\.invalid"):
         Served("no-such-host.invalid")
 
 
