@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from evictstream.streams.cli.confirmation import DECLINED, YesOption, is_confirmed, refuse_if_nobody_answers
+from evictstream.streams.cli.confirmation import DECLINED, YesOption, is_confirmed
 from evictstream.streams.cli.global_options import global_options
 from evictstream.streams.cli.known_clusters import NAMES_LISTED, read_with_progress
 from evictstream.streams.cli.output import OutputFormat, OutputOption, print_json, say, warn
@@ -46,7 +46,6 @@ def accept_gap(
     from evictstream.streams.feed.operator_signals import accept_gap as accept
     from evictstream.streams.feed.publisher import open_publisher
 
-    refuse_if_nobody_answers(yes)
     settings = global_options(context).settings
     is_json = output is OutputFormat.JSON
     with open_publisher(settings) as publisher:

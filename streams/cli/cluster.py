@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from evictstream.streams.cli.confirmation import DECLINED, YesOption, is_confirmed, refuse_if_nobody_answers
+from evictstream.streams.cli.confirmation import DECLINED, YesOption, is_confirmed
 from evictstream.streams.cli.global_options import global_options
 from evictstream.streams.cli.known_clusters import read_with_progress
 from evictstream.streams.cli.output import OutputFormat, OutputOption, print_json, say, warn
@@ -60,7 +60,6 @@ def forget(
     from evictstream.streams.feed.publisher import open_publisher
     from evictstream.streams.partitioner import partition_of
 
-    refuse_if_nobody_answers(yes)
     settings = global_options(context).settings
     is_json = output is OutputFormat.JSON
     summary: dict[str, object] = {"type": "FORGET", "cluster": name, "topic": settings.nodes_topic}

@@ -15,19 +15,21 @@ YesOption = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
 """Declare it as `yes: YesOption = False`."""
 
 
-def refuse_if_nobody_answers(yes: bool) -> None:
-    """Raise `WrongUseError` without both a terminal and `--yes`. Call it before anything else is done."""
-    if not yes and not sys.stdin.isatty():
-        raise WrongUseError("this needs a confirmation, and there is no terminal to ask on", next_step="add --yes")
-
-
 def is_confirmed(question: str, yes: bool) -> bool:
     """Ask on the terminal, unless `--yes` was given; a no is printed, so that logs show it.
 
-    Only `y` and `yes` are a yes. The question goes to stderr, because stdout is for results.
+    Only `y` and `yes` are a yes. The question goes to stderr, because stdout is for results. Show before what it is
+    about: an operator without a terminal, as in `kubectl exec`, has to see that too.
+
+    Raises:
+        WrongUseError: there is no terminal, and no `--yes`.
     """
     if yes:
         return True
+    if not sys.stdin.isatty():
+        raise WrongUseError(
+            "nothing was sent: this needs a confirmation, and there is no terminal to ask on", next_step="add --yes"
+        )
     typer.echo(f"{one_line(question)} [y/N]: ", nl=False, err=True)
     if sys.stdin.readline().strip().lower() in {"y", "yes"}:
         return True

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from evictstream.streams.cli.confirmation import DECLINED, YesOption, is_confirmed, refuse_if_nobody_answers
+from evictstream.streams.cli.confirmation import DECLINED, YesOption, is_confirmed
 from evictstream.streams.cli.global_options import global_options
 from evictstream.streams.cli.output import OutputFormat, OutputOption, print_json, say, warn
 from evictstream.streams.errors import ExitCode, FoundProblemError
@@ -89,7 +89,6 @@ def resend(
     from evictstream.streams.feed.publisher import open_publisher
     from evictstream.streams.worker.service_config import partition_config
 
-    refuse_if_nobody_answers(yes)
     settings = global_options(context).settings
     is_json = output is OutputFormat.JSON
     config = partition_config(settings, settings.max_record_bytes)

@@ -236,10 +236,12 @@ def test_where_no_gap_is_none_is_accepted(arguments: list[str], has_gap: bool, s
 
 @pytest.mark.parametrize("arguments", [FORGET, ("accept-gap",)])
 class TestAsking:
-    def test_without_a_terminal_it_is_refused(self, arguments: tuple[str, ...], known: Settings) -> None:
+    def test_without_a_terminal_it_is_shown_and_refused(self, arguments: tuple[str, ...], known: Settings) -> None:
         result = run(known, *arguments)
         assert result.returncode == 2
-        assert b"add --yes" in result.stderr
+        shown, refused = result.stderr.decode().splitlines()[-2:]
+        assert "prod-eu-1" in shown
+        assert "add --yes" in refused
         assert orders(known) == []
 
     def test_a_yes_sends(self, arguments: tuple[str, ...], known: Settings) -> None:
