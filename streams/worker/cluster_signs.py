@@ -79,11 +79,11 @@ class ClusterSigns:
     """Logs when a sign begins and when it is over.
 
     Attributes:
-        shown: those that have begun: cluster, gate and brake.
+        shown: those that have begun: cluster, gate and brake, and when that was seen, microseconds UTC.
     """
 
     def __init__(self) -> None:
-        self.shown: set[tuple[str, Gate | None, str | None]] = set()
+        self.shown: dict[tuple[str, Gate | None, str | None], int] = {}
 
     def look(self, snapshot: Snapshot) -> None:
         """Compare a snapshot with what was logged before. A silent feed counts only while it holds something due."""
@@ -98,12 +98,19 @@ class ClusterSigns:
                     reason=sign.reason,
                     **what_holds(sign),
                 )
-        for cluster, gate, brake in self.shown - signs.keys():
-            if brake is not None:
-                log.info("evictions released", cluster=cluster, brake=brake)
-            else:
-                log.info("evictions answered again" if gate is None else "firing resumed", cluster=cluster)
-        self.shown = set(signs)
+        for place, since_us in self.shown.items():
+            if place not in signs:
+                _log_end(*place, seconds=round((snapshot.at_us - since_us) / SECOND_US))
+        self.shown = {place: self.shown.get(place, snapshot.at_us) for place in signs}
+
+
+def _log_end(cluster: str, gate: Gate | None, brake: str | None, *, seconds: int) -> None:
+    if brake is not None:
+        log.info("evictions released", cluster=cluster, brake=brake, held_seconds=seconds)
+    elif gate is not None:
+        log.info("firing resumed", cluster=cluster, gate=str(gate), paused_seconds=seconds)
+    else:
+        log.info("evictions answered again", cluster=cluster, unanswered_seconds=seconds)
 
 
 def what_holds(sign: ClusterSign) -> dict[str, str]:

@@ -6,9 +6,11 @@ A snapshot never changes, so its readers need no lock. While the event loop is s
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from evictstream.models.instants import SECOND_US
 from evictstream.streams.partition.overdue import NONE_WAITING, Waiting
 from evictstream.streams.worker.gates import Closed, Gate
 
@@ -75,11 +77,12 @@ def view_of(
     """Make the view of one partition whose first closed gate is `closed`; `now_us` is wall-clock time."""
     logic, lag, number = writer.logic, freshness.lag, writer.partition
     waiting, held = _waiting(logic, closed, now_us), logic.held_back()
+    age = freshness.age_seconds(number)
     return PartitionView(
         partition=number,
         caught_up=writer.caught_up,
         closed=closed,
-        view_age_seconds=freshness.age_seconds(number),
+        view_age_seconds=age,
         lag_seconds={
             topic: lag.seconds((topic, number), position, writer.appended_ms.get(topic))
             for topic, position in writer.positions.items()
@@ -89,7 +92,8 @@ def view_of(
         waiting=waiting,
         unanswered=logic.unanswered(now_us),
         owed_since_us=_owed(logic, *waiting.items(), *held.items()),
-        silent_since_us=logic.silent_since_us(now_us),
+        # A heartbeat that is there and not read yet does not make a feed silent: brokers may be away from this worker.
+        silent_since_us={} if math.isinf(age) else logic.silent_since_us(now_us - int(age * SECOND_US)),
         held=held,
     )
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import cast
+import math
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, cast
 
 import pytest
 import structlog
@@ -15,10 +17,15 @@ from evictstream.streams.settings import Settings
 from evictstream.streams.worker.cluster_signs import UNANSWERED_LIMIT_SECONDS, ClusterSigns, cluster_signs
 from evictstream.streams.worker.gates import Gate
 from evictstream.streams.worker.health import Health
-from evictstream.streams.worker.snapshot import PartitionView, Snapshot
+from evictstream.streams.worker.snapshot import PartitionView, Snapshot, view_of
 from evictstream.streams.worker.watchdog import Watchdog, wait_limits
 from tests.streams.worker.story import NOON_US, SECOND_US, TAINT, Story
 from tests.streams.worker.test_metrics import view
+
+if TYPE_CHECKING:
+    from evictstream.streams.engine.core.writer import PartitionWriter
+    from evictstream.streams.worker.freshness import Freshness
+    from evictstream.streams.worker.served_partition import ServedPartition
 
 LIMIT = UNANSWERED_LIMIT_SECONDS
 
@@ -162,7 +169,7 @@ def test_each_sign_is_logged_once_when_it_begins_and_ends() -> None:
 def test_a_feed_that_holds_nothing_is_in_no_log() -> None:
     signs = ClusterSigns()
     signs.look(snapshot(90, silent(0, 0)))
-    assert signs.shown == set()
+    assert signs.shown == {}
 
 
 def test_readyz_names_a_cluster_and_stays_ready() -> None:
@@ -179,3 +186,18 @@ def test_a_silent_feed_is_seen_by_its_partition() -> None:
     story = Owed()
     assert story.logic.silent_since_us(at(30)) == {}
     assert story.logic.silent_since_us(at(100)) == {"lab": at(0)}
+
+
+@pytest.mark.parametrize(
+    ("unread_seconds", "is_silent"),
+    [
+        pytest.param(1.0, True, id="all is read"),
+        pytest.param(50.0, False, id="heartbeats may be there, unread"),
+        pytest.param(math.inf, False, id="nothing was read yet"),
+    ],
+)
+def test_a_feed_is_silent_only_where_its_topics_are_read(unread_seconds: float, is_silent: bool) -> None:  # noqa: FBT001 - a case
+    writer = SimpleNamespace(logic=Owed().logic, partition=0, positions={}, appended_ms={}, caught_up=True)
+    freshness = SimpleNamespace(age_seconds=lambda _: unread_seconds, lag=None)
+    found = view_of(cast("PartitionWriter[ServedPartition]", writer), None, cast("Freshness", freshness), at(100))
+    assert bool(found.silent_since_us) is is_silent
