@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import threading
 import time
-from collections import Counter
 from collections.abc import Callable
 from typing import Final
 
@@ -53,7 +52,6 @@ class ClusterExecutor:
     Attributes:
         name: of the cluster.
         mode: what the evictor may do.
-        outcomes: answers so far, by outcome.
         seconds: from the command's reading to its answer, by bucket.
         hindrance: why no eviction of the cluster can be done now; None if they can.
     """
@@ -61,7 +59,6 @@ class ClusterExecutor:
     def __init__(self, name: str, evictor: IdentifiedEvictor, *, rate: float, burst: int, respond: Respond) -> None:
         self.name = name
         self.mode = evictor.mode
-        self.outcomes: Counter[Outcome] = Counter()
         self.seconds = Histogram((0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 900))
         self.hindrance: str | None = None
         self._evictor = evictor
@@ -144,7 +141,6 @@ class ClusterExecutor:
         with self._changed:
             answer = CommandAnswer(Outcome.FAILED, self.hindrance or f"not tried within {WAIT_SECONDS:g} s")
             expired = self._queue.remove_older(now - WAIT_SECONDS)
-            self.outcomes[Outcome.FAILED] += len(expired)
             for eviction in expired:
                 self.seconds.observe(now - eviction.queued_at)
             return [(eviction, answer) for eviction in expired]
@@ -251,7 +247,6 @@ class ClusterExecutor:
                     self._concurrency.note_answer(now - began_at, self._queue.running, now)
             self._respond(eviction, done)  # before `is_running` is false: a stop waits for the last answer
             self._queue.finish(eviction)
-            self.outcomes[done.outcome] += 1
             self.seconds.observe(now - eviction.queued_at)
 
     def _close(self, put_off: PutOff, now: float) -> None:

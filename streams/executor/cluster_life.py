@@ -92,6 +92,7 @@ class ClusterLife(threading.Thread):
         refusal: the error that needs a change before it can be served; None while it is served, or may be soon.
         executor: of its evictions; None before it is served for the first time.
         reader: of its commands; None before it is served for the first time.
+        answers: to its commands; None before it is served for the first time.
         events: of its pods; None without Events.
     """
 
@@ -102,6 +103,7 @@ class ClusterLife(threading.Thread):
         self.refusal: Exception | None = None
         self.executor: ClusterExecutor | None = None
         self.reader: CommandConsumer | None = None
+        self.answers: CommandAnswers | None = None
         self.events: PodEvents | None = None
         # One for the life of the process: it keeps the address that it has found first.
         self._access = dataclasses.replace(order.access, connections=MOST_AT_ONCE + OTHER_REQUESTS)
@@ -212,7 +214,7 @@ class ClusterLife(threading.Thread):
         proof.start()
         if events is not None:
             events.start()
-        self.executor, self.reader, self.events = executor, reader, events
+        self.executor, self.reader, self.answers, self.events = executor, reader, answers, events
         self.problem = self.refusal = None
         try:
             reader.run(self._stopped.is_set)

@@ -6,7 +6,7 @@ import contextlib
 import datetime as dt
 import time
 import uuid
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterable
 from typing import Final
 
@@ -39,9 +39,10 @@ Notify = Callable[[EvictionCommand, CommandAnswer | None], None]
 class CommandAnswers:
     """Decides what follows from each command, and keeps track of it until its result and its offset are in Kafka.
 
-    Used by the thread of the consumer; workers only append to `outcomes`.
+    Used by the thread of the consumer; workers only append to the deque of outcomes.
 
     Attributes:
+        outcomes: answers so far, by outcome, as they are sent: also of what was never tried.
         partition: that of the cluster; None while this executor stands by. The consumer sets it, `drop` takes it away.
     """
 
@@ -56,6 +57,7 @@ class CommandAnswers:
         notify: Notify,
         deeds: DeedLog,
     ) -> None:
+        self.outcomes: Counter[Outcome] = Counter()
         self.partition: CommandsPartition | None = None
         self._name = uuid.uuid4().hex
         self._report_at = 0.0
@@ -64,7 +66,7 @@ class CommandAnswers:
         self._command_log = command_log
         self._results = results
         self._commits = commits
-        self._outcomes = outcomes
+        self._carried_out = outcomes
         self._notify = notify
         self._deeds = deeds
 
@@ -122,8 +124,8 @@ class CommandAnswers:
         self._note_confirmed()
 
     def _take_outcomes(self) -> None:
-        while self._outcomes:
-            self._end(*self._outcomes.popleft())
+        while self._carried_out:
+            self._end(*self._carried_out.popleft())
 
     def sweep(self, now: float) -> None:
         """Answer what has waited for too long, and report what else waits; looks at all evictions."""
@@ -189,6 +191,7 @@ class CommandAnswers:
     def _answer(self, eviction: QueuedEviction, answer: CommandAnswer) -> None:
         if self._cluster.mode is ExecutorMode.OBSERVE:
             answer = as_observed(answer)
+        self.outcomes[answer.outcome] += 1
         log_answer(self._deeds, self._cluster.mode, eviction.command, answer)
         if self.partition is not None and eviction.reading == self.partition.reading:
             self.partition.unconfirmed.add(eviction.offset)

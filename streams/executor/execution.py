@@ -78,9 +78,9 @@ def execute_commands(
         finally:
             _end(lives)
     counts = {
-        life.order.name: {str(outcome): count for outcome, count in life.executor.outcomes.items()}
+        life.order.name: {str(outcome): count for outcome, count in life.answers.outcomes.items()}
         for life in lives
-        if life.executor is not None
+        if life.answers is not None
     }
     log.info("executor stopped", outcomes=counts)
 

@@ -77,8 +77,9 @@ class ExecutorHealth(Collector):
         yield ExecutorMetric.WAITING.of({name: len(cluster) for name, cluster in served})
         yield ExecutorMetric.WAITING_OLDEST.of({name: cluster.oldest_seconds(now) for name, cluster in served})
         results = {
-            (name, cluster.mode, outcome): cluster.outcomes[outcome]
-            for name, cluster in served
+            (life.order.name, life.order.mode, outcome): life.answers.outcomes[outcome]
+            for life in self.lives
+            if life.answers is not None
             for outcome in Outcome
             if outcome is not Outcome.ACCEPTED  # no answer
         }

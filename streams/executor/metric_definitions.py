@@ -51,7 +51,9 @@ class ExecutorMetric:
         ("cluster",),
     )
     RESULTS = CounterMetric(
-        "evictstream_executor_results_total", "Evictions that were answered.", ("cluster", "mode", "outcome")
+        "evictstream_executor_results_total",
+        "Answers to Evict, also of what was not carried out.",
+        ("cluster", "mode", "outcome"),
     )
     ANSWER_SECONDS = HistogramMetric(
         "evictstream_executor_answer_seconds", "Time from reading a command to its answer.", ("cluster",)

@@ -242,3 +242,11 @@ def test_an_observer_answers_nothing_but_observed() -> None:
     answering = Answering(ExecutorMode.OBSERVE)
     answering.take(samples.command())  # so old that an executor that acts answers Obsolete
     assert answering.results() == [("a", "Observed")]
+    assert answering.answers.outcomes == {Outcome.OBSERVED: 1}
+
+
+def test_what_was_never_tried_is_counted_as_answered() -> None:
+    answering = Answering(end=4)
+    answering.take(samples.command(), command_now("b"), command_now("c"), command_now("c", Action.CANCEL))
+    assert answering.results() == [("a", "Obsolete"), ("c", "Obsolete")]
+    assert answering.answers.outcomes == {Outcome.OBSOLETE: 2}
