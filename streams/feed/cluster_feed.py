@@ -117,6 +117,7 @@ class ClusterFeed(threading.Thread):
         self._session_ended = threading.Event()
         self._state: FeedState | None = None
         self._kinds: list[KindFeed] = []
+        self._trouble = ""
         self._log = log.bind(cluster=cluster)
 
     def stop(self) -> None:
@@ -128,6 +129,12 @@ class ClusterFeed(threading.Thread):
     def is_leader(self) -> bool:
         """Whether this feed may write, and no other one of the cluster."""
         return self._lease.is_held
+
+    @property
+    def why_not_proven(self) -> str:
+        """What stands in the way, as it was seen last. For people."""
+        troubles = (str(self.refusal or ""), self._trouble, *(kind.trouble for kind in tuple(self._kinds)))
+        return next(filter(None, troubles), "it is being listed, or its watches lag behind etcd; see the log")
 
     def run(self) -> None:
         """Feed while the lease is held; wait for it otherwise."""
@@ -233,7 +240,7 @@ class ClusterFeed(threading.Thread):
             except KubernetesError as error:
                 if str(error) != reported:
                     self._log.warning("API server unavailable", error=str(error))
-                reported = str(error)
+                self._trouble = reported = str(error)
                 self._wait(pause_seconds(error, backoff))
         return None
 
@@ -346,8 +353,10 @@ class ClusterFeed(threading.Thread):
         """Ask etcd, and keep how far versions have come; tell whether it has answered."""
         try:
             version = self._check_epoch(connection)
-        except KubernetesError:
+        except KubernetesError as error:
+            self._trouble = str(error)
             return False
+        self._trouble = ""
         if version is None or self._state is None:
             return False
         self._keep(msgspec.structs.replace(self._state, resource_version=version))

@@ -42,13 +42,14 @@ class FeedHealth(Collector):
         While Kafka is away none is ready: a feed that stands by cannot know whether another one writes.
         """
         del now
-        waiting = [feed.cluster for feed in self._feeds if feed.is_leader and not feed.is_proven]
+        waiting = {feed.cluster: feed.why_not_proven for feed in self._feeds if feed.is_leader and not feed.is_proven}
         kafka = REACH.problem()
         is_ready = not waiting and kafka is None
         body: dict[str, object] = {
             "status": "ready" if is_ready else "not ready",
             **({} if kafka is None else {"kafka": kafka}),
-            "notProven": waiting,
+            "notProven": list(waiting),
+            "reasons": waiting,
             "standBy": [feed.cluster for feed in self._feeds if not feed.is_leader],
         }
         return Report(OK if is_ready else UNAVAILABLE, body)

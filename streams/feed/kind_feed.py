@@ -67,6 +67,7 @@ class KindFeed(threading.Thread):
         progress: how far it has come.
         reader: of its lists.
         failure: what ended it.
+        trouble: what the API server said or did last, if it has not answered since; for people.
     """
 
     def __init__(
@@ -96,6 +97,7 @@ class KindFeed(threading.Thread):
         self.progress = Progress()
         self.reader = ListReader(connection, PATHS[kind])
         self.failure: BaseException | None = None
+        self.trouble = ""
         self._connection = connection
         self._writer = writer
         self._counts: KindCounts = writer.counts
@@ -118,6 +120,7 @@ class KindFeed(threading.Thread):
             try:
                 self._follow()
             except KubernetesError as error:
+                self.trouble = str(error)
                 self._say(error, is_new=not is_failing)
                 is_failing = True
                 pause(pause_seconds(error, backoff), self._is_stopped)
@@ -128,6 +131,7 @@ class KindFeed(threading.Thread):
                 if is_failing:
                     self._log.info("API server available again")
                 is_failing = False
+                self.trouble = ""
                 backoff.reset()
             if self._counts.watches > watches and self.progress.is_behind(time.monotonic()):
                 self.progress.stand_still()

@@ -99,6 +99,7 @@ def test_a_quiet_watch_that_cannot_be_opened_again_stops_heartbeats(
         api.end_watches()
         api.put("Pod", "missed", spec={"nodeName": "n-1"})
         wait_for(lambda: not feed.is_proven)
+        assert "500" in feed.why_not_proven
         before = feed.heartbeats
         time.sleep(1.0)
         assert feed.heartbeats == before
