@@ -62,7 +62,7 @@ class ApiUnreachableError(KubernetesError):
         self.host = host
         self.reason = reason
         self.is_answered = is_answered
-        super().__init__(f"no answer from {host}: {reason}")
+        super().__init__(f"{'unusable answer' if is_answered else 'no answer'} from {host}: {reason}")
 
 
 class NotSentError(KubernetesError):

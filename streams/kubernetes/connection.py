@@ -231,7 +231,7 @@ class Connection:
         try:
             self._identity.check(client, self._uid(exchange.answer()))
         except ApiRefusedError as error:  # is about the cluster, not about what was to be sent
-            reason = f"the UID of its namespace kube-system cannot be read: {error}"
+            reason = f"{error.status} to {IDENTITY}, which says who it is: {error.reason or 'no reason given'}"
             raise ApiUnreachableError(host=self.host, reason=reason, is_answered=True) from error
         finally:
             exchange.close()
