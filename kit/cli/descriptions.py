@@ -63,7 +63,9 @@ def _eviction_fields(one: ListedEviction, at_us: int) -> Iterator[Field]:
     yield "Attempts", str(one.attempt)
     if one.issued_at is not None:
         yield "Issued", one.issued_at
-    if one.next_attempt_at is not None:
+    if one.unanswered_since is not None:
+        yield "Unanswered", f"since {one.unanswered_since}"
+    if one.next_attempt_at is not None and not one.queued:  # else none is owed while its executor reports it
         yield "Next attempt", f"in {until_words(one.next_attempt_at, at_us)}, at {one.next_attempt_at}"
 
 

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import json
 
+import msgspec
 import pytest
 
 from evictstream.kit.cli.descriptions import DescribedNode, print_node, print_pod
+from evictstream.kit.see.evictions import SeenState
 from evictstream.kit.see.nodes import listed_node
 from evictstream.kit.see.pods import ListedPod, listed_pods
 from evictstream.kit.see.stored_state import StoredNode
 from evictstream.models.eviction import RuleParameters
+from evictstream.models.instants import instant_text
 from evictstream.streams.broker.admin import declare_topics
 from evictstream.streams.cli.output import OutputFormat
 from evictstream.streams.settings import Settings
@@ -19,6 +22,7 @@ from tests.kit.see.test_evictions import SETTINGS, SILENCES, UNREACHABLE, read
 from tests.streams.cli.running import run
 
 AT_US = NOON_US + 60 * SECOND_US
+ISSUED_AT = instant_text(NOON_US + 20 * SECOND_US)
 
 
 @pytest.fixture
@@ -45,6 +49,22 @@ def test_a_pod_says_why_and_when(node: StoredNode, capsys: pytest.CaptureFixture
     assert fields["Eviction"].strip() == "Due, TolerationExpires"
     assert fields["Gate/result"].strip() == "worker"
     assert fields["History"].strip() == "evictstream explain x/quick --cluster lab"
+
+
+@pytest.mark.parametrize("is_queued", [False, True])
+def test_what_an_executor_has_queued_owes_no_attempt(
+    is_queued: bool,  # noqa: FBT001 - a case
+    node: StoredNode,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    quick, _ = pods_of(node)
+    assert quick.eviction is not None
+    issued = {"issued_at": ISSUED_AT, "unanswered_since": ISSUED_AT, "next_attempt_at": ISSUED_AT}
+    eviction = msgspec.structs.replace(quick.eviction, state=SeenState.ISSUED, queued=is_queued, **issued)
+    issued_pod = msgspec.structs.replace(quick, eviction=eviction)
+    print_pod(issued_pod, node.aggregate.node, AT_US, output=OutputFormat.TEXT, is_first=True)
+    names = {line.split(":", 1)[0] for line in capsys.readouterr().out.splitlines()}
+    assert {"Unanswered", "Next attempt"} & names == {"Unanswered"} | (set() if is_queued else {"Next attempt"})
 
 
 def test_a_node_lists_its_pods_by_urgency(node: StoredNode, capsys: pytest.CaptureFixture[str]) -> None:
