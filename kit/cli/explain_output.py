@@ -11,6 +11,7 @@ import msgspec
 from evictstream.kit.replay.explanation import ExplainedPod, Explanation, PodAnswer, differing
 from evictstream.kit.replay.story import SourcedDecision, StoryLine, Teller, story
 from evictstream.models.instants import instant_text
+from evictstream.models.messages.vocabulary import DecisionKind
 from evictstream.streams.cli.output import print_long_json, print_table, say, say_title
 
 if TYPE_CHECKING:
@@ -22,6 +23,8 @@ _MOST_NAMED: Final = 20
 
 MOST_CASES_SHOWN: Final = 40
 """The last ones of a pod, in a table; `-o json` has all."""
+
+_ENDS: Final = frozenset({DecisionKind.COMPLETED, DecisionKind.CANCELLED})
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,6 +118,8 @@ def _print_pod(pod: ExplainedPod, answer: ExplainAnswer) -> None:
     told = [*_placed(story(recorded)), *_placed(_lines_of(replayed, otherwise)), *left_out]
     lines = [line for _, line in sorted(told, key=lambda placed: placed[0])]
     print_table(["when", "from", "what"], [[line.at, line.teller, line.text] for line in lines])
+    if recorded and not answer.is_replay and recorded[-1].record.decision not in _ENDS:
+        say(f"It is pending: `evictstream describe pod {pod.address} --cluster {pod.cluster}` shows what it waits for.")
     if recorded and answer.is_replay:
         say(
             "All other decisions of a replay are the same within a second."

@@ -9,8 +9,12 @@ from typing import Any
 import pytest
 from kafka import KafkaProducer
 
+from evictstream.kit.cli.explain_output import ExplainAnswer, print_explanation
 from evictstream.kit.recordings.record import RecordedRecord
 from evictstream.kit.recordings.recording_folder import RecordingWriter
+from evictstream.kit.replay.asked_pod import AskedPod
+from evictstream.kit.replay.explanation import Explainer
+from evictstream.kit.replay.story import Teller
 from evictstream.models.messages.codec import encode
 from evictstream.models.messages.vocabulary import DecisionKind, Verdict
 from evictstream.streams.broker.admin import declare_topics
@@ -123,6 +127,20 @@ def test_an_end_stands_behind_the_evict_that_it_answers(tmp_path: Path) -> None:
 
 
 @pytest.mark.kafka
+@pytest.mark.parametrize(
+    ("last", "is_pending"), [(DecisionKind.DUE, True), (DecisionKind.COMPLETED, False), (DecisionKind.CANCELLED, False)]
+)
+def test_a_pending_eviction_is_said_to_be_one(
+    last: DecisionKind,
+    is_pending: bool,  # noqa: FBT001 - a case
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    explainer = Explainer(AskedPod("u"))
+    explainer.take(encode(decision(last)), 0, Teller.RECORDED)
+    print_explanation(ExplainAnswer(explanation=explainer.explanation(), recorded=1, recorded_us=(0, 0)))
+    assert ("evictstream describe pod" in capsys.readouterr().out) is is_pending
+
+
 def test_the_story_from_a_running_service(settings: Settings) -> None:
     declare_topics(settings)
     state = State(settings)
