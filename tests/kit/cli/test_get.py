@@ -17,9 +17,11 @@ from kafka import KafkaProducer
 from evictstream.models.messages.codec import encode
 from evictstream.models.messages.vocabulary import DecisionKind, Verdict
 from evictstream.streams.broker.admin import declare_topics
+from evictstream.streams.broker.producers import open_producer
 from evictstream.streams.settings import Settings
 from tests.harness.rows import State
 from tests.kit.replay.test_story import decision
+from tests.models.steering.test_brakes import record
 from tests.streams.cli.running import run, started
 
 NOWHERE = Settings.model_validate({"bootstrap_servers": "127.0.0.1:1", "admin_timeout_seconds": 1})
@@ -58,6 +60,14 @@ def on_terminal(settings: Settings, columns: int, *arguments: str) -> str:
         return os.read(ours, 65_536).decode()
     finally:
         os.close(ours)
+
+
+def test_what_a_brake_holds_names_it(rows: State) -> None:
+    settings = rows.settings
+    with open_producer(settings, delivery_seconds=30.0) as producer:
+        producer.send(settings.brakes_topic, key=b"b-1", value=record("b-1", clusters=["lab"])).get(30)
+    found = json.loads(shown(settings, "get", "evictions", "-o", "json"))
+    assert [(one["pod"], one["heldBy"]) for one in found["items"]] == [("web", "b-1"), (LONG, "b-1")]
 
 
 def test_what_is_pending_is_one_command(rows: State) -> None:

@@ -9,9 +9,11 @@ from typing import Any
 import pytest
 
 from evictstream.streams.broker.admin import declare_topics
+from evictstream.streams.broker.producers import open_producer
 from evictstream.streams.settings import Settings
 from tests.harness.reading import TopicReader
 from tests.harness.workers import WorkerProcess
+from tests.models.steering.test_brakes import record
 from tests.streams.cli.running import run, wait_until
 
 INCIDENT = "examples/incidents/zone-outage-part-recovers-no-evictor/events.jsonl.gz"
@@ -185,6 +187,10 @@ def test_the_running_service(settings: Settings, tmp_path: Path) -> None:
     ):
         result = run(settings, "what-if", "--cordon", *arguments)
         assert (result.returncode, said in result.stderr) == (code, True), result.stderr
+
+    with open_producer(settings, delivery_seconds=30.0) as producer:
+        producer.send(settings.brakes_topic, key=b"b-1", value=record("b-1")).get(30)
+    assert b"brake b-1 of anna holds evictions here (storm)" in run(settings, *asked).stderr
 
 
 def pods_of(found: Any) -> list[tuple[object, ...]]:
