@@ -7,16 +7,18 @@ age first. Without an answer the view ages, so who cannot read brakes stops.
 
 from __future__ import annotations
 
+import contextlib
 import math
 import threading
 import time
+from collections.abc import Callable
 from typing import Any, Final, Self
 
 import structlog
 from kafka import TopicPartition
 
 from evictstream.models.steering.brakes import NO_BRAKES, Brakes
-from evictstream.streams.broker.clients import our_errors
+from evictstream.streams.broker.clients import LONGEST_RECONNECT_MS, may_pass, our_errors
 from evictstream.streams.broker.consumers import open_consumer
 from evictstream.streams.errors import BrokerError
 from evictstream.streams.settings import Settings
@@ -53,6 +55,7 @@ class BrakesReader:
         self._place = TopicPartition(settings.brakes_topic, 0)
         self._fresh_at = -math.inf
         self._left_out = 0
+        self._is_available = True
         self._stopped = threading.Event()
         self._thread = threading.Thread(target=self._run, name="brakes", daemon=True)
 
@@ -83,39 +86,69 @@ class BrakesReader:
         return self.brakes.objection()
 
     def _run(self) -> None:
-        is_available = True
         while not self._stopped.is_set():
-            try:
-                with our_errors(self._settings, f"read {self._place.topic}"):
-                    # Uncommitted: a brake holds as soon as it is written, whatever its writer leaves open.
-                    consumer = open_consumer(
-                        self._settings, isolation="read_uncommitted", group_id=None, auto_offset_reset="earliest"
-                    )
-                    try:
-                        self._follow(consumer)
-                        is_available = True
-                    finally:
-                        consumer.close()
-            except BrokerError as error:
-                if is_available:
-                    log.warning("brakes cannot be read", topic=self._place.topic, error=str(error))
-                is_available = False
-                self._stopped.wait(_RETRY_SECONDS)
+            with contextlib.suppress(BrokerError):
+                consumer = self._told(self._open)
+                try:
+                    self._follow(consumer)
+                finally:
+                    consumer.close()
+            self._stopped.wait(_RETRY_SECONDS)
 
-    def _follow(self, consumer: Any) -> None:
-        """Read from the beginning until stopped. A record that goes by compaction went after its successor came."""
+    def _open(self) -> Any:
+        # Uncommitted: a brake holds as soon as it is written, whatever its writer leaves open.
+        consumer = open_consumer(
+            self._settings,
+            isolation="read_uncommitted",
+            group_id=None,
+            auto_offset_reset="earliest",
+            reconnect_backoff_ms=LONGEST_RECONNECT_MS,  # other clients of the process try sooner
+        )
         consumer.assign([self._place])
         consumer.seek_to_beginning(self._place)
+        return consumer
+
+    def _told(self, ask: Callable[[], Any]) -> Any:
+        """Return what Kafka answers; of several errors in a row only the first is logged.
+
+        Raises:
+            BrokerError: there is no answer.
+        """
+        try:
+            with our_errors(self._settings, f"read {self._place.topic}"):
+                answer = ask()
+        except BrokerError as error:
+            if self._is_available:
+                log.warning("brakes cannot be read", topic=self._place.topic, error=str(error))
+            self._is_available = False
+            raise
+        self._is_available = True
+        return answer
+
+    def _follow(self, consumer: Any) -> None:
+        """Read from the beginning until stopped. A record that goes by compaction went after its successor came.
+
+        Raises:
+            BrokerError: there was no answer, and another consumer is needed.
+        """
         brakes, is_whole = NO_BRAKES, False
         end, asked_at = None, -math.inf
         while not self._stopped.is_set():
-            now = time.monotonic()
-            if end is None and now >= asked_at + _ASK_SECONDS:
-                asked_at = now
-                end = consumer.end_offsets([self._place])[self._place]
-            for record in consumer.poll(timeout_ms=_POLL_MS).get(self._place, ()):
+            try:
+                now = time.monotonic()
+                if end is None and now >= asked_at + _ASK_SECONDS:
+                    asked_at = now
+                    end = self._told(lambda: consumer.end_offsets([self._place]))[self._place]
+                polled = self._told(lambda: consumer.poll(timeout_ms=_POLL_MS))
+                position = self._told(lambda: consumer.position(self._place))
+            except BrokerError as error:
+                if not may_pass(error):
+                    raise
+                self._stopped.wait(_RETRY_SECONDS)  # the consumer connects again by itself, with pauses that grow
+                continue
+            for record in polled.get(self._place, ()):
                 brakes = brakes.with_record(record.key, record.value, record.timestamp)
-            is_read = end is not None and consumer.position(self._place) >= end
+            is_read = end is not None and position is not None and position >= end
             is_whole |= is_read
             self._left_out = consumer.left_out
             if is_whole:  # a part would release what the rest holds

@@ -10,6 +10,7 @@ import time
 from typing import Any
 
 import kafka.net.manager
+from kafka.errors import KafkaConnectionError
 from kafka.net.connection import KafkaConnection
 from kafka.protocol.consumer import JoinGroupRequest, SyncGroupRequest
 
@@ -41,6 +42,17 @@ class ReportedConnection(KafkaConnection):  # type: ignore[misc] # the library h
             else:
                 REACH.answered()
         super().data_received(data)
+
+    async def initialize(self, timeout_at: float | None = None) -> None:
+        """Make the connection ready, or raise.
+
+        The library raises nothing when a broker hangs up meanwhile, takes that for success, and so tries again without
+        a pause: ten times a second for each client.
+        """
+        await super().initialize(timeout_at)
+        error = self._init_future.exception
+        if isinstance(error, KafkaConnectionError):
+            raise error
 
     def connection_lost(self, exc: BaseException | None) -> None:
         """End."""
