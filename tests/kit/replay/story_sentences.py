@@ -184,7 +184,9 @@ def _issued(claim: Claim, attempt: str | None, how: str) -> None:
         decided = re.search(rf"It was decided only at {Z}; after that, ", how)
         from_us = owed_us if decided is None else instant_us(decided[1])
         hold(decided is None or came_us == from_us, "it was decided at another time")
-        if claim.told.teller is Teller.RECORDED:
+        if braked := re.search(r"the brake (\S+) has held it until then$", how):
+            _held_by(claim, braked[1])
+        elif claim.told.teller is Teller.RECORDED:
             hold(how.endswith("a closed gate, a takeover or a backlog delayed it"), "no cause is told")
         else:
             hold(how.endswith("its feed was silent") and _was_silent(claim, from_us), "its feed was not silent")
@@ -227,8 +229,13 @@ def _reports(claim: Claim, outcome: str, attempt: str, reason: str | None) -> No
         hold(outcome in ("Succeeded", "Gone"), "that is not played")
         return
     one = claim.inputs.at["results", it.cause.partition, it.cause.offset].content  # type: ignore[index]
-    known = one["outcome"], one["attempt"], one.get("reason") or None, one["evictionId"]
+    said = "Held" if one["outcome"] == "Accepted" and one.get("heldBy") else one["outcome"]
+    known = said, one["attempt"], one.get("reason") or None, one["evictionId"]
     hold(known == (outcome, int(attempt), reason, it.eviction_id), "the result says something else")
+
+
+def _held_by(claim: Claim, brake: str) -> None:
+    hold(claim.told.record.held_by == brake, "another brake holds it, or none")
 
 
 def _next_attempt(claim: Claim, at: str) -> None:
@@ -336,6 +343,8 @@ SENTENCES: Final[dict[str, tuple[str, Callable[..., None]]]] = {
         rf"If nothing changes, the next attempt is at {Z} or later\.",
         _next_attempt,
     ),
+    "held": (r"The brake (\S+) has held it until then\.", _held_by),
+    "held on": (r"The next attempt follows when the brake (\S+) has ended\.", _held_by),
     "not repeated": (r"It is not repeated before an executor acts\.", _not_repeated),
     "cancelled": (
         rf"The eviction is cancelled ({SECONDS} s before its deadline|after its deadline|after attempt (\d+)): (.+?)\.",
