@@ -79,7 +79,10 @@ class CommandLog:
         return Reading.EVICT
 
     def first_seen(self, command: EvictionCommand, now: float) -> float:
-        """Return when the first `Evict` of an eviction was read, monotonic seconds: `now` if this is the first."""
+        """Return when the first `Evict` of an eviction was read, monotonic seconds: `now` if this is the first.
+
+        Those that a brake held do not count: nobody has asked a disruption budget for them.
+        """
         entry = self._entry(command)
         if entry.seen_at is None:
             entry.seen_at = now
@@ -99,6 +102,8 @@ class CommandLog:
         entry = self._entries.get(command.eviction_id)
         if entry is not None and entry.attempt == command.attempt:
             entry.answer = answer
+            if answer.outcome is Outcome.HELD:
+                entry.seen_at = None
         return answer
 
     def abandon(self, command: EvictionCommand) -> None:

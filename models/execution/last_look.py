@@ -17,6 +17,7 @@ from evictstream.models.kubernetes.matching import bounded_seconds, first_match,
 from evictstream.models.kubernetes.shapes import (
     DISRUPTION_TARGET,
     TERMINAL_PHASES,
+    ZONE_LABEL,
     ConditionObject,
     LookedAtNode,
     LookedAtPod,
@@ -47,10 +48,15 @@ class SeenPod(msgspec.Struct, frozen=True, gc=False, kw_only=True):
 
 
 class SeenNode(msgspec.Struct, frozen=True, gc=False):
-    """A node as the API server has it, with its `NoExecute` taints only."""
+    """A node as the API server has it, with its `NoExecute` taints only.
+
+    Attributes:
+        zone: by its label `topology.kubernetes.io/zone`; None without.
+    """
 
     uid: str
     taints: Sequence[Taint]
+    zone: str | None = None
 
 
 class Veto(msgspec.Struct, frozen=True, gc=False):
@@ -91,7 +97,7 @@ def read_seen_node(text: bytes) -> SeenNode:
         for taint in node.spec.taints or ()
         if taint.effect == NO_EXECUTE
     ]
-    return SeenNode(uid=node.metadata.uid, taints=taints)
+    return SeenNode(uid=node.metadata.uid, taints=taints, zone=(node.metadata.labels or {}).get(ZONE_LABEL))
 
 
 def last_look(

@@ -25,6 +25,8 @@ OBJECT_API_VERSION: Final = "v1"
 MIRROR_ANNOTATION: Final = "kubernetes.io/config.mirror"
 DISRUPTION_TARGET: Final = "DisruptionTarget"
 """The condition whose reason says who deletes a pod."""
+ZONE_LABEL: Final = "topology.kubernetes.io/zone"
+"""Of a node: its zone."""
 TERMINAL_PHASES: Final = frozenset({"Succeeded", "Failed"})
 
 _TEMPLATE_HASH: Final = "pod-template-hash"
@@ -225,10 +227,14 @@ class _LookedAtNodeSpec(msgspec.Struct, gc=False):
     taints: list[TaintObject] | None = None
 
 
-class LookedAtNode(msgspec.Struct, gc=False):
-    """A node with a UID."""
+class _LookedAtNodeMetadata(_LookedAtMetadata, gc=False, kw_only=True):
+    labels: dict[str, str] | None = None
 
-    metadata: _LookedAtMetadata
+
+class LookedAtNode(msgspec.Struct, gc=False):
+    """A node with a UID, and with its labels."""
+
+    metadata: _LookedAtNodeMetadata
     spec: _LookedAtNodeSpec = msgspec.field(default_factory=_LookedAtNodeSpec)
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 from kafka.admin import ConfigResource, ConfigResourceType, KafkaAdminClient
@@ -101,9 +101,14 @@ class TopicsReport:
         """The differences with which a worker must not start."""
         return tuple(difference for difference in self.differences if difference.severity == "breaks")
 
-    def raise_if_breaking(self, *, but: str | None = None) -> None:
-        """Raise `TopicsDifferError` with the complete list if a worker must not start; `but` is what may differ."""
-        if wrong := [difference for difference in self.breaking if difference.what != but]:
+    def raise_if_breaking(self, *, but: str | None = None, whole: Collection[str] = ()) -> None:
+        """Raise `TopicsDifferError` with the complete list if a program must not start.
+
+        Args:
+            but: what may differ.
+            whole: topics of which that may not differ either.
+        """
+        if wrong := [one for one in self.breaking if one.what != but or one.topic in whole]:
             raise TopicsDifferError([str(difference) for difference in wrong], next_step=advice(wrong))
 
     def raise_if_forbidden(self, operation: Literal["READ", "WRITE"], topics: Iterable[str]) -> None:

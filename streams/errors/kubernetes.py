@@ -66,11 +66,11 @@ class ApiUnreachableError(KubernetesError):
 
 
 class NotSentError(KubernetesError):
-    """A request was not sent to `host`: credentials or a connection took longer than it may wait."""
+    """A request was not sent to `host`: when it could be, it was too late for it."""
 
     def __init__(self, host: str) -> None:
         self.host = host
-        super().__init__(f"a request was not sent to {host}: credentials or the connection took too long")
+        super().__init__(f"a request was not sent to {host}: it would have come too late")
 
 
 class ApiRefusedError(KubernetesError):

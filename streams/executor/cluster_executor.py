@@ -19,6 +19,7 @@ from evictstream.models.execution.work_queue import QueuedEviction, QueueState, 
 from evictstream.models.messages.vocabulary import Outcome
 from evictstream.streams.engine.core.histogram import Histogram
 from evictstream.streams.errors import KubernetesError
+from evictstream.streams.executor.cluster_brakes import ClusterBrakes
 from evictstream.streams.executor.cluster_identity import IdentifiedEvictor
 from evictstream.streams.executor.eviction import CREDENTIALS_SECONDS, PutOff
 from evictstream.streams.executor.rate_limit import RateLimit
@@ -52,15 +53,25 @@ class ClusterExecutor:
     Attributes:
         name: of the cluster.
         mode: what the evictor may do.
+        brakes: of the cluster.
         seconds: from the command's reading to its answer, by bucket.
-        hindrance: why no eviction of the cluster can be done now; None if they can.
     """
 
-    def __init__(self, name: str, evictor: IdentifiedEvictor, *, rate: float, burst: int, respond: Respond) -> None:
+    def __init__(
+        self,
+        name: str,
+        evictor: IdentifiedEvictor,
+        *,
+        brakes: ClusterBrakes,
+        rate: float,
+        burst: int,
+        respond: Respond,
+    ) -> None:
         self.name = name
         self.mode = evictor.mode
+        self.brakes = brakes
         self.seconds = Histogram((0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 900))
-        self.hindrance: str | None = None
+        self._hindrance: str | None = None  # in the cluster itself
         self._evictor = evictor
         self._respond = respond
         self._limit = RateLimit(rate=rate, burst=burst, now=time.monotonic())
@@ -115,10 +126,32 @@ class ClusterExecutor:
             if self._queue.waits:  # perhaps one that was put off is due
                 self._call_worker()
 
+    def hold(self, eviction: QueuedEviction) -> CommandAnswer | None:
+        """Take out an eviction that a brake holds for long; returns its answer.
+
+        Returns:
+            None if it may be tried: it is not held, or only for a moment, or by its zone, which is not known yet. None
+            too if it runs, or is not in the queue any more.
+        """
+        held = self.brakes.held(eviction.command, time.time_ns() // 1_000)
+        if held is None or held.wait_seconds is not None:
+            return None
+        with self._changed:
+            if eviction.state is not QueueState.QUEUED:
+                return None
+            self._queue.withdraw(eviction.command.eviction_id)
+            self.seconds.observe(time.monotonic() - eviction.queued_at)
+        return held.answer
+
     def remove_all(self) -> list[QueuedEviction]:
         """Remove all evictions without an answer; returns them, and those that run."""
         with self._changed:
             return self._queue.remove_all()
+
+    @property
+    def hindrance(self) -> str | None:
+        """Why no eviction of the cluster can be done now; None if they can."""
+        return self.brakes.objection() or self._hindrance
 
     @property
     def at_once(self) -> int:
@@ -211,7 +244,8 @@ class ClusterExecutor:
 
     def _turn(self, now: float) -> tuple[QueuedEviction | None, float]:
         """Take an eviction that may begin now; else None, and how long to wait."""
-        pause = _LOOK_SECONDS if now >= self._permitted_until else self._closed_until - now
+        is_shut = now >= self._permitted_until or self.brakes.objection() is not None
+        pause = _LOOK_SECONDS if is_shut else self._closed_until - now
         if pause <= 0:
             pause = self._limit.wait_seconds(now)
         if pause > 0:
@@ -259,12 +293,12 @@ class ClusterExecutor:
             self._hinder(put_off.reason)
 
     def _hinder(self, reason: str) -> None:
-        if self.hindrance is None:
+        if self._hindrance is None:
             log.warning("cluster refuses evictions", cluster=self.name, reason=reason)
-        self.hindrance = reason
+        self._hindrance = reason
 
     def _open(self) -> None:
         self._refused = 0
-        if self.hindrance is not None:
+        if self._hindrance is not None:
             log.info("cluster accepts evictions again", cluster=self.name)
-            self.hindrance = None
+            self._hindrance = None

@@ -35,6 +35,7 @@ from evictstream.streams.errors import (
     EvictstreamError,
 )
 from evictstream.streams.executor.cluster_assignor import ClusterAssignor
+from evictstream.streams.executor.cluster_brakes import UNBRAKED, ClusterBrakes, KnownBrakes
 from evictstream.streams.executor.cluster_check import check_cluster
 from evictstream.streams.executor.cluster_executor import ClusterExecutor
 from evictstream.streams.executor.cluster_identity import ClusterIdentity, IdentifiedEvictor
@@ -94,9 +95,12 @@ class ClusterLife(threading.Thread):
         reader: of its commands; None before it is served for the first time.
         answers: to its commands; None before it is served for the first time.
         events: of its pods; None without Events.
+        brakes: what holds its evictions; nothing does where they are only observed.
     """
 
-    def __init__(self, order: ClusterOrder, options: ExecutionOptions, *, settings: Settings, producer: Any) -> None:
+    def __init__(
+        self, order: ClusterOrder, options: ExecutionOptions, *, settings: Settings, producer: Any, brakes: KnownBrakes
+    ) -> None:
         super().__init__(name=f"{order.name} executor", daemon=True)
         self.order = order
         self.problem: str | None = "being checked"
@@ -105,6 +109,7 @@ class ClusterLife(threading.Thread):
         self.reader: CommandConsumer | None = None
         self.answers: CommandAnswers | None = None
         self.events: PodEvents | None = None
+        self.brakes = ClusterBrakes(UNBRAKED if order.mode is ExecutorMode.OBSERVE else brakes, order.name)
         # One for the life of the process: it keeps the address that it has found first.
         self._access = dataclasses.replace(order.access, connections=MOST_AT_ONCE + OTHER_REQUESTS)
         self._options = options
@@ -176,6 +181,7 @@ class ClusterLife(threading.Thread):
             requests=requests,
             looks=NodeLooks(requests, lists=self.order.mode is not ExecutorMode.EVICT),
             mode=self.order.mode,
+            brakes=self.brakes,
             delete_after_seconds=self._options.delete_after_seconds,
             comparison_operators=self._settings.comparison_operators,
         )
@@ -183,6 +189,7 @@ class ClusterLife(threading.Thread):
         executor = ClusterExecutor(
             self.order.name,
             IdentifiedEvictor(evictor, identity),
+            brakes=self.brakes,
             rate=self._options.rate,
             burst=self._options.burst,
             respond=lambda eviction, answer: outcomes.append((eviction, answer)),

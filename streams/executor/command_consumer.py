@@ -156,6 +156,7 @@ class CommandConsumer:
             self._sweep_at = now + SWEEP_SECONDS
             self._look_for_open_transactions(now)
             self._answers.sweep(now)
+        self._answers.answer_held()
         self._answers.send()
         self._queue_pending(now)
         self._answers.commit(now)

@@ -7,6 +7,7 @@ import dataclasses
 import enum
 import math
 import time
+from collections.abc import Callable
 from typing import Final
 
 from evictstream.models.execution.api_answers import Meaning, OtherObjects, Trouble
@@ -16,6 +17,7 @@ from evictstream.models.instants import SECOND_US, instant_us
 from evictstream.models.messages.command import EvictionCommand
 from evictstream.models.messages.vocabulary import Outcome
 from evictstream.streams.errors import ApiUnreachableError, KubernetesError, NotSentError
+from evictstream.streams.executor.cluster_brakes import ClusterBrakes
 from evictstream.streams.executor.node_looks import NodeLooks
 from evictstream.streams.executor.pod_requests import ApiReply, PodRequests
 
@@ -36,6 +38,9 @@ rotated token is soon in use."""
 
 BUDGET_SECONDS: Final = 10.0
 """Between tries against a disruption budget, where the API server does not say when; it usually says 10 s."""
+
+UNKNOWN_SECONDS: Final = 1.0
+"""Between tries while it is not known what brakes hold. No other one begins meanwhile (`ClusterExecutor`)."""
 
 ALONE_SECONDS: Final = 1.0
 """How long other evictions wait when one object has a doubtful answer and there is no answer about others. If a proxy
@@ -88,6 +93,7 @@ class PodEvictor:
         requests: to the cluster's API server.
         looks: at the pods and nodes there.
         mode: which write it may do.
+        brakes: of the cluster.
         delete_after_seconds: in the mode `evict`, how long after its deadline, and after its eviction was first read
             here, a pod is deleted without the Eviction API; None for never.
         comparison_operators: whether the tolerations `Gt` and `Lt` compare, as in the cluster.
@@ -96,6 +102,7 @@ class PodEvictor:
     requests: PodRequests
     looks: NodeLooks
     mode: ExecutorMode
+    brakes: ClusterBrakes
     delete_after_seconds: float | None = None
     comparison_operators: bool = False
     _others: OtherObjects = dataclasses.field(default_factory=OtherObjects, init=False)
@@ -136,6 +143,8 @@ class PodEvictor:
         self, command: EvictionCommand, tries: int, seen_at: float, *, is_first: bool
     ) -> CommandAnswer | PutOff | None:
         """Return None if the pod has changed since the look, or may have changed."""
+        if (held := self._held(command, None)) is not None:
+            return held
         look_until = time.monotonic() + OLDEST_LOOK_SECONDS
         pod = self.looks.pod(command, is_first=is_first)
         if isinstance(pod, ApiReply):
@@ -148,23 +157,39 @@ class PodEvictor:
         veto = last_look(command, pod, node, now_us=now_us, comparison_operators=self.comparison_operators)
         if veto is not None:
             return CommandAnswer(veto.outcome, veto.reason)
-        assert pod is not None  # noqa: S101 - without a pod there is a veto
+        assert pod is not None and node is not None  # noqa: S101, PT018 - without one of them there is a veto
         if self.mode is ExecutorMode.OBSERVE:
             return CommandAnswer(Outcome.OBSERVED, "observes only")
+        zone = node.zone
+        if zone is not None and (held := self._held(command, zone)) is not None:
+            return held
+
+        def send_until() -> float:
+            return look_until if self._held(command, zone) is None else -math.inf
+
         if self.mode is ExecutorMode.DELETE or self._may_delete(command, now_us, seen_at):
-            return self._delete(command, pod, tries, look_until)
-        return self._of_reply(command, self.requests.evict(command, send_until=look_until), tries)
+            return self._delete(command, pod, tries, send_until)
+        return self._of_reply(command, self.requests.evict(command, send_until=send_until), tries)
 
     def _delete(
-        self, command: EvictionCommand, pod: SeenPod, tries: int, look_until: float
+        self, command: EvictionCommand, pod: SeenPod, tries: int, send_until: Callable[[], float]
     ) -> CommandAnswer | PutOff | None:
         version: str | ApiReply = pod.resource_version
         if not pod.is_disruption_target:
-            marked = self.requests.mark(command, pod, send_until=look_until)
+            marked = self.requests.mark(command, pod, send_until=send_until)
             version = self.requests.marked_version(marked) if marked.meaning is Meaning.DONE else marked
         if isinstance(version, ApiReply):
             return self._of_reply(command, version, tries)
-        return self._of_reply(command, self.requests.delete(command, version, send_until=look_until), tries)
+        return self._of_reply(command, self.requests.delete(command, version, send_until=send_until), tries)
+
+    def _held(self, command: EvictionCommand, zone: str | None) -> CommandAnswer | PutOff | None:
+        """Return what becomes of an eviction that a brake holds, or may hold; None if it may go."""
+        if (objection := self.brakes.objection()) is not None:
+            return PutOff(seconds=UNKNOWN_SECONDS, reason=objection)
+        held = self.brakes.held(command, time.time_ns() // 1_000, zone=zone)
+        if held is None:
+            return None
+        return held.answer if held.wait_seconds is None else PutOff(seconds=held.wait_seconds, reason=held.reason)
 
     def _of_reply(self, command: EvictionCommand, reply: ApiReply, tries: int) -> CommandAnswer | PutOff | None:
         if reply.meaning not in _OF_CLUSTER:

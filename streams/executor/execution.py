@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Callable, Sequence
 from typing import Final
@@ -9,10 +10,13 @@ from typing import Final
 import structlog
 
 from evictstream.streams.broker.admin import check_topics
+from evictstream.streams.broker.brakes_reader import BrakesReader
 from evictstream.streams.broker.first_contact import KafkaFacts
 from evictstream.streams.broker.producers import open_producer
 from evictstream.streams.broker.topic_specs import topic_specs
+from evictstream.streams.executor.cluster_brakes import UNBRAKED, KnownBrakes
 from evictstream.streams.executor.cluster_life import ClusterLife
+from evictstream.streams.executor.eviction import ExecutorMode
 from evictstream.streams.executor.executor_health import ExecutorHealth
 from evictstream.streams.executor.orders import ClusterOrder, ExecutionOptions
 from evictstream.streams.health.endpoint import Endpoint
@@ -57,7 +61,8 @@ def execute_commands(
         BrokerError: Kafka refuses.
         TopicsDifferError: topics are missing or differ.
     """
-    kafka = _check_topics(settings)
+    acts = any(order.mode is not ExecutorMode.OBSERVE for order in orders)
+    kafka = _check_topics(settings, acts=acts)
     modes = {order.name: str(order.mode) for order in orders}
     log_start("executor starting", settings, kafka, modes=modes, group=options.group, instance=options.instance)
     REACH.watch()
@@ -65,8 +70,10 @@ def execute_commands(
     endpoint = Endpoint(settings.health_host, settings.health_port, health, health)
     endpoint.start()
     log.info("health endpoint started", host=settings.health_host, port=endpoint.port)
-    with open_producer(settings, delivery_seconds=_LONGEST_OUTAGE_SECONDS) as producer:
-        lives = [ClusterLife(order, options, settings=settings, producer=producer) for order in orders]
+    with contextlib.ExitStack() as stack:
+        brakes: KnownBrakes = stack.enter_context(BrakesReader(settings)) if acts else UNBRAKED
+        producer = stack.enter_context(open_producer(settings, delivery_seconds=_LONGEST_OUTAGE_SECONDS))
+        lives = [ClusterLife(order, options, settings=settings, producer=producer, brakes=brakes) for order in orders]
         health.lives = lives
         for life in lives:
             life.start()
@@ -94,10 +101,11 @@ def _end(lives: Sequence[ClusterLife]) -> None:
         life.join(max(0.0, (end_at if life.is_served else unserved_end_at) - time.monotonic()))
 
 
-def _check_topics(settings: Settings) -> KafkaFacts:
-    names = (settings.commands_topic, settings.results_topic, settings.feeds_topic)
+def _check_topics(settings: Settings, *, acts: bool) -> KafkaFacts:
+    read = (settings.commands_topic, settings.feeds_topic, *([settings.brakes_topic] if acts else ()))
+    names = (*read, settings.results_topic)
     report = check_topics(settings, [spec for spec in topic_specs(settings) if spec.name in names])
-    report.raise_if_breaking(but="partitions")
-    report.raise_if_forbidden("READ", (settings.commands_topic, settings.feeds_topic))
+    report.raise_if_breaking(but="partitions", whole=(settings.brakes_topic,))
+    report.raise_if_forbidden("READ", read)
     report.raise_if_forbidden("WRITE", (settings.results_topic,))
     return report.kafka

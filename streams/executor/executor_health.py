@@ -36,10 +36,13 @@ class ExecutorHealth(Collector):
     def ready(self, now: float) -> Report:
         """Report whether every cluster is served. An executor that stands by is ready.
 
-        No cluster is ready while Kafka is unavailable, nor one whose commands an open transaction blocks.
+        No cluster is ready while Kafka is unavailable, nor one whose commands an open transaction blocks, nor one that
+        would evict while it is not known what brakes hold. A brake that holds is told, and hinders nothing else.
         """
         hindered = {life.order.name: reason for life in self.lives if (reason := _hindrance(life)) is not None}
         blocked = {life.order.name: seconds for life in self.lives if (seconds := _blocked_seconds(life, now))}
+        now_us = time.time_ns() // 1_000
+        brakes = {life.order.name: standing for life in self.lives if (standing := life.brakes.standing(now_us))}
         role = {life.order.name: _role(life.reader) for life in self.lives if life.reader is not None}
         kafka = REACH.problem()
         is_ready = self.lives and not hindered and not blocked and kafka is None
@@ -48,6 +51,7 @@ class ExecutorHealth(Collector):
             **({} if kafka is None else {"kafka": kafka}),
             "hindered": hindered,
             **({} if not blocked else {"heldByOpenTransactions": blocked}),
+            **({} if not brakes else {"brakes": brakes}),
             "role": role,
         }
         return Report(OK if is_ready else UNAVAILABLE, body)
@@ -72,6 +76,8 @@ class ExecutorHealth(Collector):
     def _of_clusters(self) -> Iterator[Metric]:
         now = time.monotonic()
         yield ExecutorMetric.SERVED.of({life.order.name: life.is_served for life in self.lives})
+        now_us = time.time_ns() // 1_000
+        yield ExecutorMetric.BRAKES.of({life.order.name: len(life.brakes.standing(now_us)) for life in self.lives})
         yield ExecutorMetric.HINDERED.of({life.order.name: _hindrance(life) is not None for life in self.lives})
         served = [(life.order.name, life.executor) for life in self.lives if life.executor is not None]
         yield ExecutorMetric.WAITING.of({name: len(cluster) for name, cluster in served})

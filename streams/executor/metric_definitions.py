@@ -18,6 +18,11 @@ class ExecutorMetric:
         "1 while this executor can evict nothing in the cluster; its /readyz says why.",
         ("cluster",),
     )
+    BRAKES = GaugeMetric(
+        "evictstream_executor_brakes",
+        "Brakes that may hold evictions of the cluster now, and those that spread them after their end.",
+        ("cluster",),
+    )
     ACTIVE = GaugeMetric(
         "evictstream_executor_active",
         "1 if this executor reads the commands of the cluster, 0 if it stands by.",

@@ -108,11 +108,11 @@ class PodRequests:
                 pods[pod.uid] = pod
         return pods
 
-    def mark(self, command: EvictionCommand, seen: SeenPod, *, send_until: float) -> ApiReply:
+    def mark(self, command: EvictionCommand, seen: SeenPod, *, send_until: Callable[[], float]) -> ApiReply:
         """Set the condition `DisruptionTarget`, so that a Job does not count its pod as failed.
 
         Raises:
-            NotSentError: it was not sent before the monotonic second `send_until`.
+            NotSentError: it was not sent before the monotonic second that `send_until` returns directly before.
             ApiUnreachableError: no answer.
             KubernetesError: no credentials, or another cluster answers.
         """
@@ -135,7 +135,7 @@ class PodRequests:
             send_until=send_until,
         )
 
-    def delete(self, command: EvictionCommand, resource_version: str, *, send_until: float) -> ApiReply:
+    def delete(self, command: EvictionCommand, resource_version: str, *, send_until: Callable[[], float]) -> ApiReply:
         """Delete the pod in the version of the last look, with its own grace period.
 
         Raises: as `mark`.
@@ -144,7 +144,7 @@ class PodRequests:
         body = _delete_options(preconditions)
         return self._write(command, "DELETE", _pod_path(command), body=body, send_until=send_until)
 
-    def evict(self, command: EvictionCommand, *, send_until: float) -> ApiReply:
+    def evict(self, command: EvictionCommand, *, send_until: Callable[[], float]) -> ApiReply:
         """Request its eviction, which a disruption budget may refuse. The API server sets `DisruptionTarget` itself.
 
         Raises: as `mark`.

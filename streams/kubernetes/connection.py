@@ -9,9 +9,8 @@ have taken it; no other one is repeated here.
 from __future__ import annotations
 
 import contextlib
-import math
 import ssl
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
 import msgspec
@@ -22,6 +21,7 @@ from evictstream.streams.kubernetes.answers import ApiAnswer, Status
 from evictstream.streams.kubernetes.exchange import ApiCall, Exchange
 from evictstream.streams.kubernetes.expected_cluster import ExpectedCluster
 from evictstream.streams.kubernetes.renewed_client import RenewedClient
+from evictstream.streams.kubernetes.time_limits import at_any_time
 
 __all__ = ["ApiAnswer", "Connection", "Status"]
 
@@ -101,7 +101,7 @@ class Connection:
         *,
         body: object = None,
         content_type: str = "application/json",
-        send_until: float = math.inf,
+        send_until: Callable[[], float] = at_any_time,
     ) -> ApiAnswer:
         """Send a request and read the whole answer, which may be a refusal.
 
@@ -111,7 +111,8 @@ class Connection:
             query: parameters.
             body: is sent as JSON.
             content_type: of the body.
-            send_until: monotonic time after which it is not sent, however long credentials or a connection take.
+            send_until: returns the monotonic time after which it is not sent. It is asked directly before, however long
+                credentials or a connection have taken.
 
         Raises:
             NotSentError: `send_until` was over before.

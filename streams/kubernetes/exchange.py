@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 import datetime as dt
-import math
 import re
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 from urllib.parse import urlencode
 
@@ -18,7 +17,7 @@ from urllib3.util import wait_for_read
 from evictstream.streams.errors import ApiUnreachableError
 from evictstream.streams.kubernetes.access import ClusterClient
 from evictstream.streams.kubernetes.answers import ApiAnswer, retry_after_seconds
-from evictstream.streams.kubernetes.time_limits import TimeLimit
+from evictstream.streams.kubernetes.time_limits import TimeLimit, at_any_time
 
 _CONNECT_SECONDS: Final = 10.0
 """To reach the API server, TLS included: it is near, or a load balancer is."""
@@ -51,7 +50,7 @@ class ApiCall:
         data: the body.
         content_type: of the body.
         end_at: when the whole answer has to be there, on the monotonic clock; of a watch its headers.
-        send_until: when it may be sent at the latest.
+        send_until: when it may be sent at the latest; asked directly before.
         quiet_seconds: of a watch, longest time without a byte.
         gather_seconds: of a watch, how long further lines gather once all that has come is read.
     """
@@ -62,7 +61,7 @@ class ApiCall:
     data: bytes | None = None
     content_type: str = "application/json"
     end_at: float = dataclasses.field(default_factory=lambda: time.monotonic() + _REQUEST_SECONDS)
-    send_until: float = math.inf
+    send_until: Callable[[], float] = at_any_time
     quiet_seconds: float | None = None
     gather_seconds: float = 0.0
 

@@ -13,12 +13,17 @@ import os
 import socket
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from evictstream.streams.errors import NotSentError
 
 _this_thread = threading.local()
+
+
+def at_any_time() -> float:
+    """Return when a request may be sent at the latest that may always be sent."""
+    return math.inf
 
 
 class TimeLimit:
@@ -28,13 +33,13 @@ class TimeLimit:
         is_over: whether it was ended.
     """
 
-    def __init__(self, host: str, *, end_at: float, send_until: float = math.inf) -> None:
+    def __init__(self, host: str, *, end_at: float, send_until: Callable[[], float] = at_any_time) -> None:
         """Begin.
 
         Args:
             host: where the request goes, for people.
             end_at: when the answer has to be read, on the monotonic clock.
-            send_until: when it may be sent at the latest.
+            send_until: when it may be sent at the latest; asked directly before.
         """
         self.is_over = False
         self.end_at = end_at
@@ -57,8 +62,15 @@ class TimeLimit:
             _this_thread.limit = None
 
     def seconds_to_connect(self) -> float:
-        """Return how long a connection may take now; more than 0, which would be an error to the socket."""
-        return max(min(self.end_at, self._send_until) - time.monotonic(), 0.001)
+        """Return how long a connection may take now; more than 0, which would be an error to the socket.
+
+        Raises:
+            NotSentError: it is too late to send anything.
+        """
+        now, send_until = time.monotonic(), self._send_until()
+        if now > send_until:
+            raise NotSentError(self._host)
+        return max(min(self.end_at, send_until) - now, 0.001)
 
     def watch_over(self, sock: Any) -> None:
         """Shut this socket down when the time is over. Of a secured one too: both ends of a duplicate are the same."""
@@ -75,7 +87,7 @@ class TimeLimit:
         Raises:
             NotSentError: it is too late.
         """
-        if time.monotonic() > self._send_until:
+        if time.monotonic() > self._send_until():
             raise NotSentError(self._host)
         if self._socket is None:
             self.watch_over(sock)

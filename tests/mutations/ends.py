@@ -263,7 +263,7 @@ OF_ENDS = (
     ),
     Mutation(
         "write upon a look of before a freeze",
-        (Change(product.TIME_LIMITS, "TimeLimit.before_sending", "time.monotonic() > self._send_until", "False"),),
+        (Change(product.TIME_LIMITS, "TimeLimit.before_sending", "time.monotonic() > self._send_until()", "False"),),
         (f"{EVICTION}::test_a_look_of_before_a_freeze_does_not_count",),
     ),
     Mutation(

@@ -1,4 +1,4 @@
-"""Mutations of what is believed of an executor's queue, and of what it reports."""
+"""Mutations of what is believed of an executor's queue, of what it reports, and of what brakes hold in it."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from tests.mutations.matching import Change
 QUEUE = "tests/models/eviction/test_executor_queue.py"
 REPORTS = "tests/streams/partition/test_reports.py"
 ANSWERS = "tests/streams/executor/test_command_answers.py"
+HELD = "tests/streams/executor/test_held_evictions.py"
+EXECUTOR = "tests/streams/executor/test_cluster_executor.py"
 
 OF_QUEUES = (
     Mutation(
@@ -98,5 +100,42 @@ OF_QUEUES = (
             ),
         ),
         (f"{ANSWERS}::test_no_observer_reports_what_waits",),
+    ),
+    Mutation(
+        "carry out what a brake holds",
+        (Change(product.EVICTION, "PodEvictor._held", "held is None", "True"),),
+        (f"{HELD}::test_no_request_is_made_for_what_is_held",),
+    ),
+    Mutation(
+        "look at the brakes before the first request alone",
+        (Change(product.EVICTION, "PodEvictor._look_and_write", "self._held(command, zone) is None", "True"),),
+        (f"{HELD}::test_a_brake_between_mark_and_delete_saves_the_pod",),
+    ),
+    Mutation(
+        "take no brake of a zone for one",
+        (Change(product.CLUSTER_BRAKES, "ClusterBrakes.held", "zone is not None", "False"),),
+        (f"{HELD}::test_a_zone_is_that_of_the_node",),
+    ),
+    Mutation(
+        "spread again what the service has spread",
+        (Change(product.CLUSTER_BRAKES, "ClusterBrakes.held", "max(deadline_us, issued_us)", "deadline_us"),),
+        (f"{HELD}::test_what_was_due_is_spread_after_the_end",),
+    ),
+    Mutation(
+        "evict while brakes are unknown",
+        (Change(product.CLUSTER_EXECUTOR, "ClusterExecutor._turn", "self.brakes.objection() is not None", "False"),),
+        (f"{EXECUTOR}::test_nothing_begins_while_brakes_are_unknown",),
+    ),
+    Mutation(
+        "leave what waits to its turn when a brake comes",
+        (
+            Change(
+                product.COMMAND_ANSWERS,
+                "CommandAnswers.answer_held",
+                "self._looked_for is not self._cluster.brakes.all",
+                "False",
+            ),
+        ),
+        (f"{ANSWERS}::test_what_a_brake_holds_is_answered_when_it_comes",),
     ),
 )

@@ -10,11 +10,11 @@ from typing import Final
 
 from evictstream.kit.upstream.lifecycle.nodes import TRUE
 from evictstream.kit.upstream.lifecycle.settings import LifecycleSettings, single
+from evictstream.models.kubernetes.shapes import ZONE_LABEL
 
 BETA_REGION_LABEL: Final = "failure-domain.beta.kubernetes.io/region"
 BETA_ZONE_LABEL: Final = "failure-domain.beta.kubernetes.io/zone"
 REGION_LABEL: Final = "topology.kubernetes.io/region"
-ZONE_LABEL: Final = "topology.kubernetes.io/zone"
 EXCLUDE_DISRUPTION_LABEL: Final = "node.kubernetes.io/exclude-disruption"
 
 _FEW_NOT_READY: Final = 2

@@ -21,6 +21,7 @@ from evictstream.streams.executor.command_consumer import STALL_SECONDS
 from evictstream.streams.executor.eviction import ExecutorMode, PutOff
 from evictstream.streams.member_beats import BEAT_SECONDS, NO_BEAT_SECONDS, UNSURE_SECONDS
 from tests.models.execution.samples import command
+from tests.streams.executor.braking import SetBrakes
 
 PATIENCE_SECONDS = 20.0
 AN_HOUR = 3_600.0
@@ -62,12 +63,24 @@ def answers() -> queue.SimpleQueue[CommandAnswer]:
 
 
 @pytest.fixture
-def make(answers: queue.SimpleQueue[CommandAnswer]) -> Iterator[Callable[[Any], ClusterExecutor]]:
+def brakes() -> SetBrakes:
+    return SetBrakes()
+
+
+@pytest.fixture
+def make(answers: queue.SimpleQueue[CommandAnswer], brakes: SetBrakes) -> Iterator[Callable[[Any], ClusterExecutor]]:
     made: list[ClusterExecutor] = []
 
     def start(evictor: Any) -> ClusterExecutor:
         made.append(
-            ClusterExecutor("c1", evictor, rate=1_000, burst=1_000, respond=lambda _, answer: answers.put(answer))
+            ClusterExecutor(
+                "c1",
+                evictor,
+                brakes=brakes.of_cluster(),
+                rate=1_000,
+                burst=1_000,
+                respond=lambda _, answer: answers.put(answer),
+            )
         )
         return made[-1]
 
@@ -105,6 +118,19 @@ def test_nothing_begins_once_a_permission_has_ended(clock: HandedClock, make: Ca
     with pytest.raises(queue.Empty):
         evictor.tries.get(timeout=0.3)
     executor.permit(clock.monotonic() + 10)
+    assert evictor.tries.get(timeout=PATIENCE_SECONDS) == 0
+
+
+def test_nothing_begins_while_brakes_are_unknown(make: Callable[[Any], ClusterExecutor], brakes: SetBrakes) -> None:
+    evictor = HinderedEvictor()
+    executor = make(evictor)
+    brakes.unknown = "brakes cannot be read"
+    executor.permit(time.monotonic() + AN_HOUR)
+    put(executor, time.monotonic())
+    with pytest.raises(queue.Empty):
+        evictor.tries.get(timeout=0.3)
+    assert executor.hindrance == "brakes cannot be read"
+    brakes.unknown = None
     assert evictor.tries.get(timeout=PATIENCE_SECONDS) == 0
 
 

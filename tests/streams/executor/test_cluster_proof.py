@@ -21,6 +21,7 @@ from evictstream.streams.kubernetes import exchange
 from evictstream.streams.kubernetes.connection import Connection
 from evictstream.streams.settings import Settings
 from tests.models.execution.samples import command
+from tests.streams.executor.braking import unbraked
 
 QUESTION = "get namespaces"
 
@@ -33,8 +34,11 @@ def identity(api: FakeApi, connection: Connection) -> ClusterIdentity:
 @pytest.fixture
 def executor(connection: Connection, identity: ClusterIdentity) -> Iterator[ClusterExecutor]:
     requests = PodRequests(connection)
-    evictor = PodEvictor(requests=requests, looks=NodeLooks(requests, lists=True), mode=ExecutorMode.DELETE)
-    found = ClusterExecutor("c1", IdentifiedEvictor(evictor, identity), rate=10, burst=10, respond=lambda *_: None)
+    looks, brakes = NodeLooks(requests, lists=True), unbraked()
+    evictor = PodEvictor(requests=requests, looks=looks, mode=ExecutorMode.DELETE, brakes=brakes)
+    found = ClusterExecutor(
+        "c1", IdentifiedEvictor(evictor, identity), brakes=brakes, rate=10, burst=10, respond=lambda *_: None
+    )
     yield found
     found.stop()
 

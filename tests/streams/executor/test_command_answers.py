@@ -27,6 +27,7 @@ from evictstream.streams.executor.commands_partition import CATCH_UP_SECONDS, Co
 from evictstream.streams.executor.eviction import ExecutorMode
 from evictstream.streams.executor.results import ResultWriter
 from tests.models.execution import samples
+from tests.streams.executor.braking import SetBrakes
 from tests.streams.executor.conftest import command_now
 from tests.streams.executor.test_results import FakeProducer
 
@@ -44,7 +45,10 @@ class Answering:
         self.outcomes: deque[tuple[QueuedEviction, CommandAnswer]] = deque()
         self.partition = self.reading(1, end=end)
         evictor: Any = SimpleNamespace(mode=mode)
-        self.cluster = ClusterExecutor("c1", evictor, rate=1, burst=1, respond=lambda *_: None)
+        self.brakes = SetBrakes()
+        self.cluster = ClusterExecutor(
+            "c1", evictor, brakes=self.brakes.of_cluster(), rate=1, burst=1, respond=lambda *_: None
+        )
         consumer: Any = None  # nothing is committed here
         self.answers = CommandAnswers(
             cluster=self.cluster,
@@ -236,6 +240,40 @@ def test_only_what_an_executor_has_read_itself_is_reported() -> None:
     answering.take(command_now("c", issued_at=EARLIER))
     answering.answers.sweep(answering.now + UNREPORTED_SECONDS + 1)
     assert [report.read_to for report in answering.reports()] == [dt.datetime.fromisoformat(EARLIER)]
+
+
+def test_what_a_brake_holds_is_answered_when_it_comes() -> None:
+    answering = Answering(end=3)
+    answering.take(command_now("a", namespace="shop"), command_now("b", namespace="bank"))
+    answering.brakes.set(namespaces=["shop"])
+    answering.take(command_now("c", namespace="shop"))
+    answering.cluster.put(answering.partition.pending.pop(command_now("a").eviction_id))
+    answering.answers.answer_held()
+    assert sorted(answering.results()) == [("a", "Accepted"), ("c", "Accepted")]
+    assert [decode_result(value).held_by for value in answering.producer.values] == ["b1", "b1"]
+    assert [one.command.pod for one in answering.partition.take_pending(answering.now)] == ["b"]
+    assert len(answering.cluster) == 0
+    assert answering.answers.outcomes == {Outcome.HELD: 2}
+
+
+def test_what_is_pending_is_held_too() -> None:
+    answering = Answering(end=2)
+    answering.take(command_now("a"))
+    answering.brakes.set()
+    answering.answers.answer_held()
+    assert answering.results() == [("a", "Accepted")]
+    assert not answering.partition.pending
+
+
+def test_a_budget_is_asked_anew_after_a_hold() -> None:
+    answering = Answering()
+    answering.take(command_now("a"))
+    answering.brakes.set()
+    answering.answers.answer_held()
+    answering.brakes.remove()
+    answering.now += AN_HOUR
+    answering.take(command_now("a", attempt=2))
+    assert [one.seen_at for one in answering.cluster.unanswered()] == [answering.now]
 
 
 def test_an_observer_answers_nothing_but_observed() -> None:

@@ -24,6 +24,7 @@ from evictstream.streams.executor.pod_requests import PodRequests
 from evictstream.streams.kubernetes.access import ClusterAccess
 from evictstream.streams.kubernetes.connection import Connection
 from tests.models.execution.samples import T0_US, command
+from tests.streams.executor.braking import unbraked
 from tests.streams.executor.conftest import TAINTED
 
 
@@ -33,7 +34,7 @@ def evictor(connection: Connection, mode: ExecutorMode = ExecutorMode.DELETE, **
 
 def evictor_of(requests: PodRequests, mode: ExecutorMode = ExecutorMode.DELETE, **changes: Any) -> PodEvictor:
     looks = NodeLooks(requests, lists=mode is not ExecutorMode.EVICT)
-    return PodEvictor(requests=requests, looks=looks, mode=mode, **changes)
+    return PodEvictor(requests=requests, looks=looks, mode=mode, **({"brakes": unbraked()} | changes))
 
 
 def outcome(found: CommandAnswer | PutOff) -> Outcome | None:

@@ -19,6 +19,7 @@ from evictstream.streams.executor.node_looks import LISTED_FROM, NodeLooks
 from evictstream.streams.executor.pod_requests import PodRequests
 from evictstream.streams.kubernetes.connection import Connection
 from tests.models.execution.samples import command
+from tests.streams.executor.braking import unbraked
 
 PODS = 30
 NAMES = [f"p-{number}" for number in range(PODS)]
@@ -34,7 +35,8 @@ def full(api: FakeApi) -> FakeApi:
 
 
 def evictor(requests: PodRequests, mode: ExecutorMode = ExecutorMode.DELETE) -> PodEvictor:
-    return PodEvictor(requests=requests, looks=NodeLooks(requests, lists=mode is not ExecutorMode.EVICT), mode=mode)
+    looks = NodeLooks(requests, lists=mode is not ExecutorMode.EVICT)
+    return PodEvictor(requests=requests, looks=looks, mode=mode, brakes=unbraked())
 
 
 def evict_all(found: PodEvictor, names: list[str]) -> Counter[Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import queue
 import time
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 
@@ -18,6 +19,7 @@ from evictstream.streams.executor.eviction import ExecutorMode, PodEvictor
 from evictstream.streams.executor.node_looks import NodeLooks
 from evictstream.streams.executor.pod_requests import PodRequests
 from evictstream.streams.kubernetes.connection import Connection
+from tests.streams.executor.braking import unbraked
 from tests.streams.executor.conftest import TAINTED, command_now
 
 pytestmark = pytest.mark.slow
@@ -36,9 +38,10 @@ class Storm:
         for number in range(NODES):
             api.put("Node", f"m-{number}", uid=f"uid-m-{number}", spec=TAINTED)
         requests = PodRequests(connection)
-        evictor = PodEvictor(requests=requests, looks=NodeLooks(requests, lists=True), mode=ExecutorMode.DELETE)
+        looks, brakes = NodeLooks(requests, lists=True), unbraked()
+        evictor: Any = PodEvictor(requests=requests, looks=looks, mode=ExecutorMode.DELETE, brakes=brakes)
         self.answers: queue.SimpleQueue[tuple[str, Outcome]] = queue.SimpleQueue()
-        self.executor = ClusterExecutor("c1", evictor, rate=1_000, burst=1_000, respond=self._note)  # type: ignore[arg-type]  # it needs no identity
+        self.executor = ClusterExecutor("c1", evictor, brakes=brakes, rate=1_000, burst=1_000, respond=self._note)
         self._api = api
 
     def _note(self, eviction: QueuedEviction, answer: CommandAnswer) -> None:
