@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from evictstream.kit.conformance.command_writer import PlayedCommand
 from evictstream.kit.conformance.fake_faults import ApiWrite
@@ -19,6 +19,20 @@ WAITS: Final = ("Accepted", "Waits")
 
 KILLED_CASE: Final = "kill"
 """The case in whose midst the executor is killed."""
+
+
+class PlayedBrake(NamedTuple):
+    """A brake that was played; seconds since 1970.
+
+    Attributes:
+        name: its id.
+        set_at: its append time.
+        released_at: when its release was sent.
+    """
+
+    name: str
+    set_at: float
+    released_at: float
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,6 +94,7 @@ class ExecutorEvidence:
         writes: of the API server.
         partitions: of each topic.
         killed_at: when the executor was killed; None if it was not.
+        brake: the one that holds its cluster; None if none was played.
         process: what became of it.
     """
 
@@ -88,6 +103,7 @@ class ExecutorEvidence:
     writes: Sequence[ApiWrite]
     partitions: int
     killed_at: float | None = None
+    brake: PlayedBrake | None = None
     process: ProcessEvidence = dataclasses.field(default_factory=ProcessEvidence)
 
     def of(self, case: str, action: str = "Evict") -> list[PlayedCommand]:

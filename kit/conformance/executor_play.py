@@ -11,6 +11,7 @@ import time
 from collections.abc import Iterable
 from typing import Final
 
+from evictstream.kit.conformance.brake_rules import BRAKE_CASE, BRAKE_GRACE_SECONDS, write_brake
 from evictstream.kit.conformance.command_writer import (
     ANSWER_SECONDS,
     COMMANDED_TAINT,
@@ -20,7 +21,7 @@ from evictstream.kit.conformance.command_writer import (
     PlayedCommand,
     uid_of,
 )
-from evictstream.kit.conformance.executor_evidence import ExecutorEvidence, SeenResult
+from evictstream.kit.conformance.executor_evidence import ExecutorEvidence, PlayedBrake, SeenResult
 from evictstream.kit.conformance.fake_faults import Fault
 from evictstream.kit.conformance.playground import CLUSTER, Playground
 
@@ -95,6 +96,7 @@ class ExecutorPlay:
         self._commands: list[PlayedCommand] = []
         self._results: list[SeenResult] = []
         self._killed_at: float | None = None
+        self._brake: PlayedBrake | None = None
 
     def run(self) -> ExecutorEvidence:
         """Play all situations and return the evidence.
@@ -105,12 +107,14 @@ class ExecutorPlay:
         """
         playground = self._playground
         self._furnish()
+        write_brake(playground.settings, "another-cluster", OTHER_CLUSTER)
         with CommandWriter(playground.settings) as writer, CommandWriter(playground.settings) as other_writer:
             self._wait_for_the_executor(writer)
             playground.report("plays situations")
             self._play_uncommitted(writer, other_writer)
             self._play_most(writer)
             self._play_again(writer)
+            self._play_a_brake(writer)
             self._play_a_new_token(writer)
             if playground.end is not None:
                 self._play_a_kill(writer)
@@ -121,7 +125,17 @@ class ExecutorPlay:
     def _furnish(self) -> None:
         """Put the nodes and the pods of all cases, before the executor looks."""
         api = self._playground.api
-        for case in ("uncommitted", "rest", "unreadable", "newer", "foreign", "schedule", "repeated", "token"):
+        for case in (
+            "uncommitted",
+            "rest",
+            "unreadable",
+            "newer",
+            "foreign",
+            "schedule",
+            "repeated",
+            "token",
+            BRAKE_CASE,
+        ):
             self._node(case)
         for number in range(3):
             self._node(f"plain-{number}")
@@ -142,6 +156,7 @@ class ExecutorPlay:
             "schedule-later",
             "repeated",
             "token",
+            BRAKE_CASE,
         ):
             self._pod(name, name.removesuffix("-later"))
         for number in range(KILL_PODS):
@@ -213,6 +228,21 @@ class ExecutorPlay:
         self._write(writer, self._evict("500", "500", "rest", attempt=2))
         repeated = self._evict("repeated", "repeated", "repeated")
         self._playground.wait(lambda: len(self._evidence().finals(repeated)) > 1, self._answer_seconds)
+        self._wait_for_answers(self._answer_seconds)
+
+    def _play_a_brake(self, writer: CommandWriter) -> None:
+        """Hold the cluster, command an eviction, release, and command the next attempt."""
+        settings = self._playground.settings
+        set_at = write_brake(settings, BRAKE_CASE, CLUSTER)
+        time.sleep(BRAKE_GRACE_SECONDS)
+        first = self._evict(BRAKE_CASE, BRAKE_CASE, BRAKE_CASE)
+        self._write(writer, first)
+        self._playground.wait(lambda: bool(self._evidence().answers(first)), self._answer_seconds)
+        time.sleep(BRAKE_GRACE_SECONDS)  # for a delete that should not come
+        self._brake = PlayedBrake(BRAKE_CASE, set_at, time.time())
+        write_brake(settings, BRAKE_CASE, CLUSTER, releasedBy="conformance")
+        time.sleep(BRAKE_GRACE_SECONDS)
+        self._write(writer, dataclasses.replace(first, attempt=2))
         self._wait_for_answers(self._answer_seconds)
 
     def _play_a_new_token(self, writer: CommandWriter) -> None:
@@ -292,6 +322,7 @@ class ExecutorPlay:
             writes=tuple(self._playground.api.writes),
             partitions=self._playground.settings.partitions,
             killed_at=self._killed_at,
+            brake=self._brake,
         )
 
     def _node(self, name: str, taints: Iterable[object] = (COMMANDED_TAINT,)) -> None:

@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Collection
 from typing import Final
 
+from evictstream.kit.conformance.brake_rules import judge_hold, judge_release
 from evictstream.kit.conformance.command_writer import PlayedCommand, partition_of_key
 from evictstream.kit.conformance.executor_evidence import WAITS, ExecutorEvidence, SeenResult
 from evictstream.kit.conformance.findings import Finding, broken, conformance_rules, held, not_shown, unless
@@ -331,6 +332,8 @@ _REQUIRED: Final[tuple[tuple[str, str, _Judge], ...]] = (
     ("slow", "The API server takes 2 s: answered", _fault("slow", _TRIED)),
     ("unreadable", "Unreadable records do not stop it", _unreadable),
     ("newer", "A command with an unknown field is done", _evicts("newer")),
+    ("held", "An executor that knows brakes: what one holds is not deleted, and answered with heldBy", judge_hold),
+    ("released", "An executor that knows brakes: the next attempt after the release is done", judge_release),
     ("nothing-lost", "Killed and restarted: no unanswered command is lost", _nothing_lost),
     ("not-twice", "Killed and restarted: no answered command is done again", _not_done_twice),
     ("stays", "It does not exit by itself", lambda evidence: evidence.process.stays()),

@@ -6,8 +6,9 @@ import dataclasses
 from collections.abc import Callable
 from typing import Any
 
+from evictstream.kit.conformance.brake_rules import BRAKE_CASE
 from evictstream.kit.conformance.command_writer import PlayedCommand, partition_of_key, uid_of
-from evictstream.kit.conformance.executor_evidence import ExecutorEvidence, SeenResult
+from evictstream.kit.conformance.executor_evidence import ExecutorEvidence, PlayedBrake, SeenResult
 from evictstream.kit.conformance.executor_play import OTHER_CLUSTER
 from evictstream.kit.conformance.executor_rules import EXECUTOR_RULES
 from evictstream.kit.conformance.fake_faults import ApiWrite
@@ -48,6 +49,11 @@ class ToldExecutor:
         partition = partition_of_key(command.key, PARTITIONS)
         result = SeenResult(at=self.now, partition=partition, key=command.key, body=body, problem="")
         self.results.append(dataclasses.replace(result, **more))
+
+    def hold(self, command: PlayedCommand) -> None:
+        """Answer that it is held."""
+        self.answer(command, "Accepted")
+        self.results[-1].body["heldBy"] = BRAKE_CASE
 
     def report(self, command: PlayedCommand, **more: Any) -> None:
         """Let the executor have all up to this command in its queue that is not answered."""
@@ -154,6 +160,10 @@ def without_fault() -> ToldExecutor:
     told.do(told.evict("schedule-later", node="s"))
     told.do(told.evict("repeated"))
     told.answer(told.evict("repeated"), "Succeeded")
+    braked = told.evict(BRAKE_CASE)
+    told.hold(braked)
+    told.more["brake"] = PlayedBrake(BRAKE_CASE, set_at=braked.at - 1.5, released_at=told.now + 0.05)
+    told.do(told.evict(BRAKE_CASE, attempt=2))
     told.refuse(told.evict("token"), 401, "Failed")
     told.do(told.evict("token", attempt=2))
     kill = [told.evict("kill", f"kill-{number}") for number in range(3)]

@@ -24,7 +24,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.kit]
 EXECUTOR = [sys.executable, str(Path(__file__).with_name("wrong_executor.py"))]
 SHORT_SECONDS = 6.0  # for those that do not answer: what they would be waited for
 
-NEVER_SAYS_NO = {"heedless", "again", "any-uid", "confused", "liar", "stubborn", "reverse", "careless"}
+NEVER_SAYS_NO = {"heedless", "again", "any-uid", "confused", "liar", "stubborn", "reverse", "careless", "brakeless"}
 HEARS_TOO_MUCH = {
     "strict",
     "uncommitted",
@@ -36,6 +36,7 @@ HEARS_TOO_MUCH = {
     "silent",
     "once",
     "impatient",
+    "unbraked",
 }
 
 
@@ -93,6 +94,8 @@ def test_an_executor_that_never_says_no_is_found_out(settings: Settings) -> None
         "overtaken",
         "refused-500",
         "refused-403",
+        "held",
+        "released",
         "not-twice",
         "few-tries",
         "taint-gone",
@@ -103,6 +106,7 @@ def test_an_executor_that_never_says_no_is_found_out(settings: Settings) -> None
 def test_an_executor_that_hears_too_much_is_found_out(settings: Settings) -> None:
     # Not longer than the work takes that is left behind, and the group to notice the kill.
     found = play(settings, [*EXECUTOR, *HEARS_TOO_MUCH], answer_seconds=SHORT_SECONDS, return_seconds=20.0)
+    assert (found["held"], found["released"]) == ("not shown", "not shown")
     assert broken(found) == {
         "answers",
         "newer",

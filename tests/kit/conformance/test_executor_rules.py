@@ -6,6 +6,7 @@ import dataclasses
 
 import pytest
 
+from evictstream.kit.conformance.brake_rules import BRAKE_CASE
 from evictstream.kit.conformance.command_writer import partition_of_key
 from evictstream.kit.conformance.executor_play import OTHER_CLUSTER
 from evictstream.kit.conformance.executor_rules import EXECUTOR_RULES
@@ -63,6 +64,10 @@ def tries_often(told: ToldExecutor) -> None:
 
 def never_deletes_the_next(told: ToldExecutor) -> None:
     told.writes = [one for one in told.writes if not (one.name == "500" and one.done_to)]
+
+
+def never_lets_go(told: ToldExecutor) -> None:
+    told.writes = [one for one in told.writes if one.name != BRAKE_CASE]
 
 
 def answers_only_the_last(told: ToldExecutor) -> None:
@@ -131,6 +136,9 @@ SPOILT: list[tuple[str, Spoil]] = [
     ("unreadable", lambda told: told.forget_answers(told.of("unreadable"))),
     ("newer", lambda told: told.forget_answers(told.of("newer"))),
     ("newer", lambda told: told.change_answers(told.of("newer"), outcome="Failed")),
+    ("held", lambda told: told.write(told.of(BRAKE_CASE), at=told.of(BRAKE_CASE).at + 0.05)),
+    ("held", lambda told: told.change_answers(told.of(BRAKE_CASE), heldBy="another")),
+    ("released", never_lets_go),
     ("nothing-lost", lambda told: told.forget_answers(told.of("kill", 2))),
     ("not-twice", deletes_after_the_kill),
     ("stays", end(ended_by_itself="exit code 1")),
@@ -156,6 +164,14 @@ def test_one_fault_breaks_its_rule(rule: str, spoil: Spoil) -> None:
 
 def test_every_rule_can_be_broken() -> None:
     assert {rule for rule, _ in SPOILT} == set(ALL)
+
+
+def test_who_knows_no_brakes_is_not_judged_by_them() -> None:
+    told = without_fault()
+    told.write(told.of(BRAKE_CASE), at=told.of(BRAKE_CASE).at + 0.05)
+    told.change_answers(told.of(BRAKE_CASE), heldBy=None)
+    shown = told.standings()
+    assert (shown["held"], shown["released"]) == ("not shown", "not shown")
 
 
 def test_another_cluster_is_in_the_partition_that_is_read() -> None:

@@ -40,6 +40,10 @@ class Executor:
         self.producer = KafkaProducer(bootstrap_servers=SERVERS, partitioner=DefaultPartitioner(), acks="all")
         self.answered: dict[tuple[str, int], str] = {}
         self.latest: dict[str, tuple[int, int, int]] = {}  # revision, attempt, and 1 for Cancel
+        self.brakes: dict[bytes, dict[str, Any]] = {}
+        self.brakes_consumer = KafkaConsumer(bootstrap_servers=SERVERS, auto_offset_reset="earliest", group_id=None)
+        self.brakes_place = TopicPartition(f"{PREFIX}brakes", 0)
+        self.brakes_consumer.assign([self.brakes_place])
 
     def remember(self) -> None:
         """Read what was answered before, which is what a killed executor did."""
@@ -52,7 +56,8 @@ class Executor:
             for batch in consumer.poll(timeout_ms=200).values():
                 for record in batch:
                     said = json.loads(record.value)
-                    self.answered[said["evictionId"], said["attempt"]] = said["outcome"]
+                    if "outcome" in said:
+                        self.answered[said["evictionId"], said["attempt"]] = said["outcome"]
         consumer.close()
 
     def run(self) -> None:
@@ -67,6 +72,7 @@ class Executor:
             heartbeat_interval_ms=1_000,
             isolation_level="read_uncommitted" if "uncommitted" in FAULTS else "read_committed",
         )
+        has_begun = False
         while not self.stopped.is_set():
             records = [one for batch in consumer.poll(timeout_ms=100).values() for one in batch]
             if "forgets" in FAULTS and records:
@@ -79,10 +85,19 @@ class Executor:
                 commands.reverse()
             for command in commands:
                 self.act(command)
+            if consumer.assignment() and not has_begun:
+                has_begun = self.report()
             self.producer.flush()
             if records and "forgets" not in FAULTS:
                 consumer.commit()
         consumer.close()
+
+    def report(self) -> bool:
+        """Say that it begins to act, and that nothing waits."""
+        said: dict[str, Any] = {"kind": "ExecutorReport", "apiVersion": "evictstream.io/v1", "cluster": CLUSTER}
+        said |= {"executor": "mine", "waiting": 0, "readTo": "1970-01-01T00:00:00Z"}
+        self.producer.send(f"{PREFIX}results", key=CLUSTER.encode(), value=json.dumps(said).encode())
+        return True
 
     def read(self, record: Any) -> dict[str, Any] | None:
         try:
@@ -116,10 +131,23 @@ class Executor:
             self.answer(command, self.answered[which])
         elif self.latest.get(command["evictionId"], place) > place or self.is_pointless(command):
             self.answer(command, "Obsolete")
+        elif (brake := self.held_by()) is not None:
+            self.answer(command, "Accepted", heldBy=brake)
+            if "brakeless" in FAULTS:
+                self.delete(command)
         else:
             outcome = self.delete(command)
             if outcome:
                 self.answer(command, outcome)
+
+    def held_by(self) -> str | None:
+        """Read all brakes, and tell which one holds the cluster."""
+        end = self.brakes_consumer.end_offsets([self.brakes_place])[self.brakes_place]
+        while self.brakes_consumer.position(self.brakes_place) < end:
+            for batch in self.brakes_consumer.poll(timeout_ms=200).values():
+                self.brakes |= {record.key: json.loads(record.value) for record in batch}
+        mine = [one for one in self.brakes.values() if CLUSTER in one["clusters"] and "releasedBy" not in one]
+        return mine[0]["id"] if mine and "unbraked" not in FAULTS else None
 
     def is_pointless(self, command: dict[str, Any]) -> bool:
         if "careless" in FAULTS:
@@ -162,11 +190,11 @@ class Executor:
                 return self.send(method, path, body)
         return found.status, found.json()
 
-    def answer(self, command: dict[str, Any], outcome: str) -> None:
+    def answer(self, command: dict[str, Any], outcome: str, **more: str) -> None:
         self.answered[command["evictionId"], command["attempt"]] = outcome
         if "silent" in FAULTS and outcome == "Failed":
             return
-        result = {name: command[name] for name in FIELDS} | {"kind": "EvictionResult", "outcome": outcome}
+        result = {name: command[name] for name in FIELDS} | {"kind": "EvictionResult", "outcome": outcome, **more}
         if "mangled" in FAULTS:
             result["attempt"] += 1
         key = result["pod"].encode() if "mangled" in FAULTS else command["key"]
