@@ -1,0 +1,287 @@
+"""Brakes on a storm: `python -m tests.faults.brakes` sets 200 of them while 9,000 pods have to leave.
+
+Feed, two workers and an executor are processes as operators run them; two clusters are fake API servers in this one. In
+`storm` all pods have to leave, and each one that is deleted is replaced by another, so the storm lasts. In `calm` a pod
+has to leave ten times a second. Half of the brakes are set with a worker killed just before. Then no further pod comes,
+and all that are left go.
+
+Measured is when the API server accepts the last delete after a brake's append, by the broker's clock, which is the
+machine's; and how late the pods of `calm` are, with brakes in the other cluster and before the first one. Exit code 1
+if a promise is broken: p99 of the first over 1 s, p99 of the second later by more than 100 ms, a pod deleted twice, or
+one that is left.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import itertools
+import json
+import logging
+import sys
+import tempfile
+import threading
+import time
+import uuid
+from collections import Counter
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from random import Random
+from typing import Any, NamedTuple
+
+import structlog
+
+from evictstream.kit.conformance.brake_rules import write_brake
+from evictstream.kit.conformance.fake_api import FakeApi
+from evictstream.kit.conformance.fake_faults import FakeAnswer, FakeRequest
+from evictstream.streams.broker.admin import declare_topics
+from evictstream.streams.broker.embedded import EmbeddedBroker
+from evictstream.streams.settings import Settings
+from tests.faults.loop.real import SETTINGS
+from tests.harness.product_process import ProductProcess
+
+STORM, CALM = "storm", "calm"
+PODS_PER_NODE = 30
+CALM_NODES = 20
+CALM_SECONDS = 0.1
+TAINTED: dict[str, Any] = {"taints": [{"key": "maintenance", "effect": "NoExecute"}]}
+
+STOP_SECONDS = 1.0
+LATER_SECONDS = 0.1
+"""What is promised of the last delete after a brake, and of the pods of another cluster."""
+
+HELD_SECONDS = 2.0
+"""How long each brake stands: what comes after its second is seen."""
+
+BEFORE_SECONDS = 20.0
+"""How long the storm lasts before the first brake, to compare with."""
+
+PATIENCE_SECONDS = 300.0
+SELECTIONS: tuple[dict[str, object], ...] = ({}, {"taints": ["maintenance"]}, {"namespaces": ["shop"]})
+"""Each holds all of the storm."""
+
+
+class Deleted(NamedTuple):
+    """A delete that was accepted."""
+
+    uid: str
+    at: float
+
+
+class LeavingApi(FakeApi):
+    """A cluster whose pods all have to leave.
+
+    Attributes:
+        deleted: in order.
+        put_at: when each pod was put, by UID.
+        lasts: whether each pod that is deleted is replaced.
+    """
+
+    def __init__(self, nodes: int) -> None:
+        super().__init__()
+        self.deleted: list[Deleted] = []
+        self.put_at: dict[str, float] = {}
+        self.lasts = False
+        self._numbers = itertools.count()
+        for number in range(nodes):
+            self.put("Node", f"n-{number}", spec=TAINTED)
+
+    def put_pod(self, node: str) -> None:
+        name = f"p-{next(self._numbers)}"
+        self.put("Pod", name, uid=f"uid-{name}", spec={"nodeName": node}, status={"phase": "Running"})
+        self.put_at[f"uid-{name}"] = time.time()
+
+    @property
+    def left(self) -> int:
+        with self._changed:
+            return sum(1 for kind, _ in self.objects if kind == "Pod")
+
+    def delete_pod(self, request: FakeRequest, options: Any) -> tuple[FakeAnswer, str | None]:
+        with self._changed:
+            pod: Any = self.objects.get(("Pod", request.name))
+            answer, done_to = super().delete_pod(request, options)
+            if done_to is not None:
+                self.deleted.append(Deleted(done_to, time.time()))
+                if self.lasts:
+                    self.put_pod(pod["spec"]["nodeName"])
+        return answer, done_to
+
+
+class Tries(NamedTuple):
+    """What was seen.
+
+    Attributes:
+        stops: of each brake, seconds from its append to the last delete while it stood; 0 if there was none.
+        before: how late the pods of the calm cluster were before the first brake, seconds.
+        meanwhile: how late they were from then on.
+        twice: UIDs that were deleted twice.
+        left: pods that are left.
+        deletes: of the storm.
+        kills: of workers.
+    """
+
+    stops: list[float]
+    before: list[float]
+    meanwhile: list[float]
+    twice: int
+    left: int
+    deletes: int
+    kills: int
+
+    def problems(self) -> list[str]:
+        """Say which promise is broken."""
+        later = share(self.meanwhile, 0.99) - share(self.before, 0.99)
+        checks = {
+            f"the last delete came {share(self.stops, 0.99):.3f} s after its brake (p99)": share(self.stops, 0.99)
+            > STOP_SECONDS,
+            f"pods of another cluster were later by {later:.3f} s (p99)": later > LATER_SECONDS,
+            f"{self.twice} pods were deleted twice": self.twice > 0,
+            f"{self.left} pods are left": self.left > 0,
+        }
+        return [problem for problem, is_so in checks.items() if is_so]
+
+    def figures(self) -> dict[str, object]:
+        """Give what people look at; seconds."""
+        lists = {"lastDelete": self.stops, "calmBefore": self.before, "calmMeanwhile": self.meanwhile}
+        shares = {"p50": 0.5, "p99": 0.99, "max": 1.0}
+        return {
+            "brakes": len(self.stops),
+            "deletes": self.deletes,
+            "workersKilled": self.kills,
+            **{
+                name: {of: round(share(found, part), 3) for of, part in shares.items()} for name, found in lists.items()
+            },
+            "problems": self.problems(),
+        }
+
+
+def share(values: Sequence[float], part: float) -> float:
+    """Return the value that so many are not above."""
+    found = sorted(values)
+    return found[min(len(found) - 1, int(len(found) * part))] if found else 0.0
+
+
+class BrakedStorm:
+    """One run."""
+
+    def __init__(self, servers: str, folder: Path, *, pods: int, seed: int) -> None:
+        mine = f"b{seed}-{uuid.uuid4().hex[:6]}"
+        names = {"bootstrap_servers": servers, "topic_prefix": f"{mine}.", "application_id": mine}
+        self.settings = Settings.model_validate(SETTINGS | names)
+        declare_topics(self.settings).raise_if_breaking()
+        self._folder = folder
+        self._draw = Random(seed)
+        self._storm = LeavingApi(-(-pods // PODS_PER_NODE))
+        self._calm = LeavingApi(CALM_NODES)
+        self._pods = pods
+        self._is_over = threading.Event()
+
+    def run(self, tries: int, *, before_seconds: float = BEFORE_SECONDS) -> Tries:
+        with contextlib.ExitStack() as stack:
+            for api in (self._storm, self._calm):
+                stack.enter_context(api)
+            of_clusters = tuple(word for name in (STORM, CALM) for word in ("--cluster", f"{name}={name}"))
+            file = self._folder / "kubeconfig"
+            file.write_text(_kubeconfig({STORM: self._storm, CALM: self._calm}))
+            where = (*of_clusters, "--kubeconfig", str(file))
+            workers = [self._start(stack, f"worker-{number}", "worker") for number in range(2)]
+            self._start(stack, "feed", "feed", *where)
+            self._start(stack, "executor", "execute", *where, "--mode", "delete", "--events", "none")
+            self._storm.lasts = True
+            for number in range(self._pods):
+                self._storm.put_pod(f"n-{number // PODS_PER_NODE}")
+            calm = threading.Thread(target=self._put_calm_pods, daemon=True)
+            calm.start()
+            self._wait(lambda: bool(self._storm.deleted and self._calm.deleted), "the first deletes")
+            began_at = time.time()
+            time.sleep(before_seconds)
+            braked_at = time.time()
+            stops, kills = [], 0
+            for number in range(tries):
+                self._wait_for_more_deletes()
+                if number % 2:
+                    self._draw.choice(workers).kill_and_start()
+                    kills += 1
+                stops.append(self._try(number))
+            self._storm.lasts = False
+            self._is_over.set()
+            calm.join()
+            self._wait(lambda: not (self._storm.left or self._calm.left), "the last deletes", fails=False)
+            late = {one.uid: one.at - self._calm.put_at[one.uid] for one in self._calm.deleted}
+            put_at = self._calm.put_at
+            return Tries(
+                stops=stops,
+                before=[late[uid] for uid in late if began_at < put_at[uid] < braked_at],
+                meanwhile=[late[uid] for uid in late if put_at[uid] >= braked_at],
+                twice=sum(
+                    count - 1
+                    for api in (self._storm, self._calm)
+                    for count in Counter(d.uid for d in api.deleted).values()
+                ),
+                left=self._storm.left + self._calm.left,
+                deletes=len(self._storm.deleted),
+                kills=kills,
+            )
+
+    def _try(self, number: int) -> float:
+        name, selection = f"try-{number}", self._draw.choice(SELECTIONS)
+        fields = {**selection, "spreadSeconds": self._draw.choice((0, 3))}
+        appended_at = write_brake(self.settings, name, STORM, **fields)
+        time.sleep(HELD_SECONDS)
+        late = [one.at - appended_at for one in self._storm.deleted[-2_000:] if one.at > appended_at]
+        write_brake(self.settings, name, STORM, **fields, releasedBy="the test")
+        return max(late, default=0.0)
+
+    def _start(self, stack: contextlib.ExitStack, name: str, *arguments: str) -> ProductProcess:
+        return stack.enter_context(ProductProcess(self.settings, *arguments, log=self._folder / f"{name}.log"))
+
+    def _put_calm_pods(self) -> None:
+        for number in itertools.count():
+            if self._is_over.wait(CALM_SECONDS):
+                return
+            self._calm.put_pod(f"n-{number % CALM_NODES}")
+
+    def _wait_for_more_deletes(self) -> None:
+        count = len(self._storm.deleted) + 20
+        self._wait(lambda: len(self._storm.deleted) >= count, "deletes after a release")
+        time.sleep(self._draw.random())
+
+    def _wait(self, is_so: Callable[[], bool], what: str, *, fails: bool = True) -> None:
+        give_up_at = time.monotonic() + PATIENCE_SECONDS
+        while not is_so():
+            if time.monotonic() > give_up_at:
+                if fails:
+                    raise TimeoutError(f"waited in vain for {what}")
+                return
+            time.sleep(0.02)
+
+
+def _kubeconfig(apis: dict[str, FakeApi]) -> str:
+    made = {name: json.loads(api.kubeconfig()) for name, api in apis.items()}
+    first = next(iter(made.values()))
+    for part in ("clusters", "contexts"):
+        first[part] = [{**made[name][part][0], "name": name} for name in made]
+    for name, context in zip(made, first["contexts"], strict=True):
+        context["context"] = {"cluster": name, "user": "somebody"}
+    return json.dumps(first | {"current-context": STORM})
+
+
+def main() -> int:
+    """Run it; exit code 1 if a promise is broken."""
+    parser = argparse.ArgumentParser(prog="python -m tests.faults.brakes", description=__doc__)
+    parser.add_argument("--brakes", type=int, default=200)
+    parser.add_argument("--pods", type=int, default=9_000)
+    parser.add_argument("--seed", type=int, default=0)
+    asked = parser.parse_args()
+    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.ERROR))
+    folder = Path(tempfile.mkdtemp(prefix="evictstream-brakes-"))
+    with EmbeddedBroker() as broker:
+        storm = BrakedStorm(broker.bootstrap_servers, folder, pods=asked.pods, seed=asked.seed)
+        seen = storm.run(asked.brakes)
+    print(json.dumps(seen.figures(), indent=2))
+    print(f"logs: {folder}", file=sys.stderr)
+    return 1 if seen.problems() else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
