@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import datetime as dt
-import re
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
+from evictstream.streams.cli.durations import read_length
 from evictstream.streams.errors import WrongUseError
 
 if TYPE_CHECKING:
     from evictstream.streams.broker.follow import Start
-
-
-_AGO: Final = re.compile(r"([0-9]{1,9})([smhd])")
-_SECONDS: Final = {"s": 1, "m": 60, "h": 3_600, "d": 86_400}
 
 
 def read_start(text: str, *, option: str = "--from") -> Start:
@@ -39,10 +35,8 @@ def read_start(text: str, *, option: str = "--from") -> Start:
 
 
 def _ago(text: str) -> dt.datetime | None:
-    match = _AGO.fullmatch(text)
-    if match is None:
-        return None
-    return dt.datetime.now(dt.UTC) - dt.timedelta(seconds=int(match[1]) * _SECONDS[match[2]])
+    seconds = read_length(text)
+    return None if seconds is None else dt.datetime.now(dt.UTC) - dt.timedelta(seconds=seconds)
 
 
 def read_range(since: str | None, until: str | None) -> tuple[Start, dt.datetime | None]:

@@ -105,6 +105,8 @@ def test_each_tool_does_its_work_under_its_rights(broker: RightsBroker, tmp_path
     with _tools(broker) as tool:
         tool("operator", "topics", "check")
         tool("operator", "accept-gap", "--yes", code=1)  # there is none, it says
+        tool("operator", "hold", "--cluster", "elsewhere", "--why", "a try", "--for", "1m", "--id", "tried")
+        tool("operator", "release", "unknown", "--why", "a try", code=1)
         tool("feed-prod", "import", "--into-fed-cluster", str(events))
         tool("reader", "commands", "--from", "beginning", "--idle-seconds", "1")
         tool("reader", "record", str(tmp_path / "recording"))
@@ -113,6 +115,7 @@ def test_each_tool_does_its_work_under_its_rights(broker: RightsBroker, tmp_path
         tool("reader", "what-if", "--nodes", "n-1", "--taint", "k=v:NoExecute")
         tool("reader", "get", "evictions", "--selector", "pool=spot", "--since", "5m")
         tool("reader", "get", "dead-letters")
+        tool("reader", "holds", "--count")
         tool("reader", "describe", "node", "n-1")
     with _tools(broker) as tool:
         tool("operator", "cluster", "forget", "prod", "--yes")
@@ -137,6 +140,7 @@ def test_each_command_ends_with_1_where_a_right_is_missing(broker: RightsBroker,
             tool("reader", "import", str(events), "--into-fed-cluster", code=1)
             tool("reader", "cluster", "forget", "prod", "--yes", code=1)
             tool("reader", "accept-gap", "--yes", code=1)
+            tool("reader", "hold", "--all", "--why", "a try", "--for", "1m", code=1)
             tool("feed-prod", "commands", "--from", "beginning", "--idle-seconds", "1", code=1)
             tool("feed-prod", "record", str(tmp_path / "recording"), code=1)
             tool("feed-prod", "replay", code=1)

@@ -45,6 +45,7 @@ def test_the_commands_that_name_a_cluster_are_found() -> None:
         "get dead-letters",
         "get evictions",
         "get nodes",
+        "hold",
         "import",
         "record",
         "replay",

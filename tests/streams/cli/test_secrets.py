@@ -35,6 +35,7 @@ FIND_NOTHING = {
     "describe",
     "explain",
     "import",
+    "release",
     "what-if",
     "worker",
 }

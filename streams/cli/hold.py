@@ -1,0 +1,206 @@
+"""`evictstream hold`: the brake."""
+
+from __future__ import annotations
+
+import datetime as dt
+import difflib
+import re
+import secrets
+import time
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from evictstream.streams.cli.durations import read_limited_length
+from evictstream.streams.cli.global_options import global_options
+from evictstream.streams.cli.output import OutputFormat, OutputOption, print_json, say, warn
+from evictstream.streams.errors import EvictstreamError, ExitCode, FoundProblemError, WrongUseError
+from evictstream.streams.feed.cluster_names import check_cluster_name
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from evictstream.models.messages.brake import Brake
+    from evictstream.models.steering.brakes import Brakes, StandingBrake
+    from evictstream.streams.settings import Settings
+
+LONGEST_HOLD_SECONDS = 366 * 86_400
+"""Of `--for`: what is held for longer is no incident."""
+
+LONGEST_SPREAD_SECONDS = 86_400
+"""Of `--spread`: a pod that has to leave waits no further day."""
+
+app = typer.Typer(add_completion=False, rich_markup_mode="markdown")
+
+
+@app.command()
+def hold(  # noqa: PLR0917 - typer reads options from positional parameters
+    context: typer.Context,
+    why: Annotated[str, typer.Option(help="For those who find their evictions held.", metavar="TEXT")],
+    cluster: Annotated[
+        list[str] | None, typer.Option(help="Only in this cluster.", metavar="NAME", parser=check_cluster_name)
+    ] = None,
+    zone: Annotated[
+        list[str] | None,
+        typer.Option(help="Only on nodes with this value of topology.kubernetes.io/zone.", metavar="ZONE"),
+    ] = None,
+    taint: Annotated[
+        list[str] | None, typer.Option(help="Only what leaves because of a taint with this key.", metavar="KEY")
+    ] = None,
+    namespace: Annotated[
+        list[str] | None, typer.Option("--namespace", "-n", help="Only pods of this namespace.", metavar="NAME")
+    ] = None,
+    everything: Annotated[bool, typer.Option("--all", help="All evictions of all clusters.")] = False,
+    lasts: Annotated[str | None, typer.Option("--for", help="How long: 30m, 2h, 1d.", metavar="LENGTH")] = None,
+    until_released: Annotated[bool, typer.Option("--until-released", help="Until somebody releases it.")] = False,
+    spread: Annotated[
+        str, typer.Option(help="Over how long what is overdue at the end is spread.", metavar="LENGTH")
+    ] = "60s",
+    brake_id: Annotated[
+        str | None,
+        typer.Option(
+            "--id",
+            help="How it is called. Default: a new name. That of a brake with the same options: prolong it.",
+            metavar="ID",
+        ),
+    ] = None,
+    output: OutputOption = OutputFormat.TEXT,
+) -> ExitCode:
+    """Brake: hold evictions back, at once and everywhere. Nothing is asked.
+
+    Deadlines, cancellations and results go on; pods whose taint goes meanwhile stay. An option may be given several
+    times: one of its values has to apply, and of each option that is given one. Workers and executors follow within a
+    second. Not held is who else evicts: a drain, the kubelet, an autoscaler (docs/stop-it-now.md).
+
+    Examples:
+
+    * `evictstream hold --all --why "what is this?" --for 2h`
+    * `evictstream hold --cluster prod-eu-1 --zone z-a --why "power work" --until-released`
+    * `evictstream hold --taint node.kubernetes.io/unreachable -n shop --why storm --for 30m --spread 10m`
+    """
+    import msgspec
+
+    from evictstream.models.instants import SECOND_US, moment_at
+    from evictstream.models.messages.brake import BRAKE_KIND, Brake
+    from evictstream.models.messages.vocabulary import API_VERSION
+    from evictstream.streams.cli.brakes import check_why, open_writer, who
+
+    check_why(why)
+    clusters, zones = _checked("--cluster", cluster), _checked("--zone", zone)
+    taints, namespaces = _checked("--taint", taint), _checked("--namespace", namespace)
+    if everything == bool(clusters or zones or taints or namespaces):
+        raise WrongUseError(
+            "give --all, or what is held: --cluster, --zone, --taint, --namespace",
+            next_step="--all alone holds all evictions of all clusters",
+        )
+    if (lasts is None) != until_released:
+        raise WrongUseError("give either --for or --until-released", next_step="for example --for 2h")
+    seconds = None if lasts is None else read_limited_length(lasts, option="--for", least=1, most=LONGEST_HOLD_SECONDS)
+    spread_seconds = read_limited_length(spread, option="--spread", least=0, most=LONGEST_SPREAD_SECONDS)
+    name = _checked_id(brake_id)
+    settings = global_options(context).settings
+    with open_writer(settings) as writer:
+        brake = Brake(
+            api_version=API_VERSION,
+            kind=BRAKE_KIND,
+            id=name,
+            why=why,
+            by=who(),
+            held_at=dt.datetime.now(dt.UTC),
+            clusters=clusters,
+            zones=zones,
+            taints=taints,
+            namespaces=namespaces,
+            spread_seconds=spread_seconds,
+        )
+        _refuse_to_replace(writer.brakes, brake)
+        standing = writer.write(brake)
+        if seconds is not None:  # by Kafka's clock, as deadlines: that of this machine may be hours behind
+            ends_at = moment_at(standing.appended_us + seconds * SECOND_US)
+            standing = writer.write(msgspec.structs.replace(brake, ends_at=ends_at))
+        _say(standing, output)
+        writer.remove_old(time.time_ns() // 1_000)
+    if clusters:
+        _warn_of_unknown(settings, clusters)
+    return ExitCode.DONE
+
+
+def _checked(option: str, values: Sequence[str] | None) -> tuple[str, ...]:
+    from evictstream.models.messages.brake import MOST_NAMES_IN_BRAKE
+
+    if values is None:
+        return ()
+    if "" in values:
+        raise WrongUseError(f"{option} is empty")
+    if len(values) > MOST_NAMES_IN_BRAKE:
+        raise WrongUseError(
+            f"{option} is given more than {MOST_NAMES_IN_BRAKE} times", next_step="give several brakes, or --all"
+        )
+    return tuple(dict.fromkeys(values))
+
+
+def _checked_id(wanted: str | None) -> str:
+    from evictstream.models.messages.brake import LONGEST_BRAKE_ID
+
+    if wanted is None:
+        return f"brake-{secrets.token_hex(3)}"
+    if not re.fullmatch(f"[a-z0-9][a-z0-9-]{{0,{LONGEST_BRAKE_ID - 1}}}", wanted):
+        raise WrongUseError(
+            f"--id {wanted!r} cannot be the name of a brake",
+            next_step=f"use at most {LONGEST_BRAKE_ID} small letters, digits and hyphens",
+        )
+    return wanted
+
+
+def _refuse_to_replace(brakes: Brakes, brake: Brake) -> None:
+    """Raise `FoundProblemError` if this brake would let go what one of its id holds or spreads, or is one too many."""
+    from evictstream.models.steering.brakes import MOST_BRAKES
+
+    if len(brakes.standing) >= MOST_BRAKES:
+        raise FoundProblemError(
+            f"there are {MOST_BRAKES} brakes", next_step="release some, or write the names into one brake"
+        )
+    earlier = brakes.standing.get(brake.id)
+    if earlier is None or earlier.is_over(time.time_ns() // 1_000) or _selection(earlier.brake) == _selection(brake):
+        return
+    raise FoundProblemError(
+        f"the brake {brake.id} holds something else", next_step="`evictstream holds` shows it; give another --id"
+    )
+
+
+def _selection(brake: Brake) -> tuple[frozenset[str], ...]:
+    return tuple(map(frozenset, (brake.clusters, brake.zones, brake.taints, brake.namespaces)))
+
+
+def _say(standing: StandingBrake, output: OutputFormat) -> None:
+    import msgspec
+
+    from evictstream.models.instants import instant_text
+    from evictstream.models.steering.selection import selection_text
+
+    brake, since = standing.brake, instant_text(standing.appended_us)
+    if output is OutputFormat.JSON:
+        print_json({**msgspec.to_builtins(brake), "appendedAt": since})
+        return
+    end = "somebody releases it" if standing.end_us is None else instant_text(standing.end_us)
+    say(f"brake {brake.id} holds {selection_text(brake)} since {since}, until {end}")
+    say(f"to release it: evictstream release {brake.id} --why TEXT")
+
+
+def _warn_of_unknown(settings: Settings, clusters: Sequence[str]) -> None:
+    """Say of which clusters nothing is known; the brake stands, whatever happens here."""
+    from evictstream.streams.broker.feed_states import read_fed
+    from evictstream.streams.cli.known_clusters import read_with_progress
+
+    try:
+        known = set(read_fed(settings))
+        if not known.issuperset(clusters):  # others may feed it
+            known.update(read_with_progress(settings, tuple(range(settings.partitions))).names)
+    except EvictstreamError as error:
+        warn(f"it could not be checked whether these clusters exist: {error}")
+        return
+    for name in clusters:
+        if name not in known:
+            near = difflib.get_close_matches(name, known, n=3, cutoff=0.5)
+            hint = f"; did you mean {' or '.join(near)}?" if near else ""
+            warn(f"nothing is known of the cluster {name} yet, so nothing is held there{hint}")

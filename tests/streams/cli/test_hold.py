@@ -1,0 +1,124 @@
+"""Brakes from the command line: set, shown and released, and what is refused."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from evictstream.models.instants import SECOND_US, instant_us
+from evictstream.models.messages.brake import decode_brake
+from evictstream.streams.broker.admin import declare_topics
+from evictstream.streams.broker.producers import open_producer
+from evictstream.streams.cli import brakes
+from evictstream.streams.cli.brakes import REMEMBERED_SECONDS, BrakesWriter, open_brakes
+from evictstream.streams.cli.main import run as run_here
+from evictstream.streams.errors import ExitCode
+from evictstream.streams.settings import Settings
+from tests.models.steering.test_brakes import record
+from tests.streams.cli.running import run
+
+WHY = ("--why", "storm")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        pytest.param(["--for", "2h"], "give --all, or what is held", id="nothing-chosen"),
+        pytest.param(["--all", "--zone", "a", "--for", "2h"], "give --all, or what is held", id="all-and-a-zone"),
+        pytest.param(["--all"], "give either --for or --until-released", id="no-end"),
+        pytest.param(["--all", "--for", "2h", "--until-released"], "give either --for", id="two-ends"),
+        pytest.param(["--all", "--for", "soon"], "is not a length of time", id="no-length"),
+        pytest.param(["--all", "--for", "0s"], "is out of range", id="no-time"),
+        pytest.param(["--all", "--for", "2h", "--spread", "2d"], "--spread 2d is out of range", id="long-spread"),
+        pytest.param(["--taint", "", "--for", "2h"], "--taint is empty", id="empty-name"),
+        pytest.param(["--all", "--for", "2h", "--id", "B 1"], "'B 1' cannot be the name of a brake", id="bad-id"),
+    ],
+)
+def test_what_no_brake_can_be_is_refused(
+    arguments: list[str], problem: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run_here(["hold", *WHY, *arguments]) == ExitCode.WRONG_USE
+    shown = capsys.readouterr()
+    assert problem in shown.err
+    assert not shown.out
+
+
+@pytest.mark.parametrize("arguments", [["hold", "--all", "--for", "2h"], ["release", "b1"]])
+@pytest.mark.parametrize("why", ["", " ", "x" * 501])
+def test_a_reason_is_needed(arguments: list[str], why: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run_here([*arguments, "--why", why]) == ExitCode.WRONG_USE
+    assert "--why" in capsys.readouterr().err
+
+
+@pytest.fixture
+def declared(settings: Settings) -> Settings:
+    declare_topics(settings)
+    return settings
+
+
+def shown(settings: Settings, *arguments: str) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = json.loads(run(settings, "holds", "-o", "json", *arguments).stdout)["items"]
+    return found
+
+
+@pytest.mark.kafka
+def test_a_brake_is_set_shown_and_released(declared: Settings) -> None:
+    held = run(declared, "hold", *WHY, "--for", "2h", "--cluster", "prod", "-n", "shop", "-n", "bank", "--id", "b1")
+    assert held.returncode == 0
+    assert held.stdout.decode().splitlines()[1] == "to release it: evictstream release b1 --why TEXT"
+    assert b"nothing is known of the cluster prod yet" in held.stderr
+
+    (brake,) = shown(declared, "--count")
+    assert (brake["id"], brake["state"], brake["evictions"]) == ("b1", "Holds", 0)
+    assert brake["brake"]["namespaces"] == ["shop", "bank"]
+    lasts_us = instant_us(brake["endsAt"]) - instant_us(brake["brake"]["heldAt"])
+    assert abs(lasts_us - 7_200 * SECOND_US) < 60 * SECOND_US
+    assert run(declared, "hold", *WHY, "--all", "--until-released", "--id", "b1").returncode == ExitCode.FOUND_PROBLEM
+    longer = ("hold", *WHY, "--until-released", "--cluster", "prod", "-n", "bank", "-n", "shop", "--id", "b1")
+    assert run(declared, *longer).returncode == 0
+    assert "endsAt" not in shown(declared)[0]
+
+    released = run(declared, "release", "b1", "unknown", *WHY)
+    assert released.returncode == ExitCode.FOUND_PROBLEM
+    assert released.stdout.startswith(b"released brake b1 at ")
+    assert b"there is no brake unknown" in released.stderr
+    (brake,) = shown(declared)
+    assert (brake["state"], brake["brake"]["releasedWhy"]) == ("Spreads", "storm")
+    assert run(declared, "release", "b1", *WHY).returncode == ExitCode.FOUND_PROBLEM
+
+
+@pytest.mark.kafka
+def test_what_cannot_be_read_is_shown_and_removed(declared: Settings) -> None:
+    with open_producer(declared, delivery_seconds=30.0) as producer:
+        producer.send(declared.brakes_topic, key=b"odd", value=b"{").get(30)
+    (brake,) = shown(declared)
+    assert (brake["id"], brake["state"]) == ("odd", "Unreadable")
+    assert run(declared, "release", "odd", *WHY).returncode == 0
+    assert run(declared, "holds").stderr == b"evictstream: no brakes\n"
+
+
+@pytest.mark.kafka
+def test_old_brakes_are_forgotten(declared: Settings) -> None:
+    for name in ("old", "standing"):
+        assert run(declared, "hold", *WHY, "--all", "--until-released", "--id", name).returncode == 0
+    assert run(declared, "release", "old", *WHY).returncode == 0
+    with open_brakes(declared) as reader, open_producer(declared, delivery_seconds=30.0) as producer:
+        released_us = reader.brakes.standing["old"].appended_us
+        writer = BrakesWriter(declared, producer, reader)
+        writer.remove_old(released_us + REMEMBERED_SECONDS * SECOND_US)
+        assert reader.brakes.standing.keys() == {"old", "standing"}
+        writer.remove_old(released_us + (REMEMBERED_SECONDS + 61) * SECOND_US)
+        assert reader.brakes.standing.keys() == {"standing"}
+
+
+@pytest.mark.kafka
+def test_only_the_newest_brakes_that_are_over_are_kept(declared: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(brakes, "MOST_BRAKES_REMEMBERED", 1)
+    with open_brakes(declared) as reader, open_producer(declared, delivery_seconds=30.0) as producer:
+        writer = BrakesWriter(declared, producer, reader)
+        for name in ("first", "second"):
+            writer.write(decode_brake(record(name, releasedBy="anna")))
+        writer.remove_old(reader.brakes.standing["second"].appended_us + 61 * SECOND_US)
+        assert reader.brakes.standing.keys() == {"second"}
