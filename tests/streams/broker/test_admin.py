@@ -18,7 +18,7 @@ from evictstream.streams.errors import BrokerRefusedError, BrokerUnreachableErro
 from evictstream.streams.settings import Settings, load_settings
 from tests.conftest import MakeSettings
 
-INPUT, CHANGELOG = 0, -2
+INPUT, CHANGELOG = 0, 6
 
 
 def changed(spec: TopicSpec, name: str, value: str) -> TopicSpec:
@@ -196,7 +196,7 @@ class LaggingBroker:
     def describe_topics(self, names: list[str]) -> list[dict[str, Any]]:
         self.asked += 1
         partitions = [{"replica_nodes": [1]} for _ in range(self._spec.partitions if self.asked > 1 else 0)]
-        return [{"name": name, "partitions": partitions, **self.more} for name in names]
+        return [{"name": name, "error_code": 0, "partitions": partitions, **self.more} for name in names]
 
     def describe_configs(self, resources: list[object], config_filter: str) -> dict[str, Any]:
         known = {name: {"value": value} for name, value in self._spec.configs.items()} if self.asked > 2 else {}
