@@ -68,6 +68,8 @@ def test_what_a_brake_holds_names_it(rows: State) -> None:
         producer.send(settings.brakes_topic, key=b"b-1", value=record("b-1", clusters=["lab"])).get(30)
     found = json.loads(shown(settings, "get", "evictions", "-o", "json"))
     assert [(one["pod"], one["heldBy"]) for one in found["items"]] == [("web", "b-1"), (LONG, "b-1")]
+    assert "held b-1" in shown(settings, "describe", "pod", "x/web")
+    assert "held b-1" in shown(settings, "describe", "node", "n-1")
 
 
 def test_what_is_pending_is_one_command(rows: State) -> None:
