@@ -233,6 +233,7 @@ EXECUTOR: Final = Board(
         "Evictions": (
             Panel("Queued or running", "short", {"{{cluster}}": series(ExecutorMetric.WAITING, _INSTANCE)}),
             Panel("Oldest queued or running", "s", {"{{cluster}}": series(ExecutorMetric.WAITING_OLDEST, _INSTANCE)}),
+            Panel("Brakes", "short", {"{{cluster}}": series(ExecutorMetric.BRAKES, _INSTANCE)}),
             Panel(
                 "Answers",
                 "ops",
