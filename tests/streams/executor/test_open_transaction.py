@@ -63,7 +63,7 @@ def test_an_open_transaction_is_told_until_it_ends(
     with run(declared.model_copy(update={"health_port": port}), access):
         wait_for(lambda: ready(port).get("status") == "ready")
         assert held_seconds(port) == 0.0
-        zeros = dict.fromkeys(("Succeeded", "Gone", "Failed", "Obsolete", "Refused", "Observed"), 0)
+        zeros = dict.fromkeys(("Succeeded", "Gone", "Failed", "Obsolete", "Refused", "Observed", "Held"), 0)
         assert values(port, "evictstream_executor_results", "outcome") == zeros, "alerts count from 0"
         stranger.send(declared.commands_topic, b"open", key=b"c1")
         stranger.flush()
