@@ -31,7 +31,7 @@ RECORDS_LATE_SECONDS = 5.0
 FIRST_AFTER_SECONDS = 5
 """Until all that will be due is scheduled; then the storm begins."""
 
-DUE_A_SECOND = 20
+DUE_A_SECOND = 40
 TAINTS = 20
 FEWEST_DUE = 20
 """So many deadlines have to fall into the storm, or it was none."""
