@@ -5,13 +5,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 
 import pytest
 
-from evictstream.kit.cli import get, seeing
+from evictstream.kit.cli import get, known_brakes, seeing
 from evictstream.kit.see import reading
 from evictstream.kit.see.stored_state import StoredState
+from evictstream.models.steering.brakes import NO_BRAKES
 from evictstream.streams.cli import dead_letter_list
 from evictstream.streams.cli.main import run
 from evictstream.streams.settings import Settings
@@ -59,6 +61,7 @@ def read_here(monkeypatch: pytest.MonkeyPatch) -> None:
     state = service()
     monkeypatch.setattr(reading, "read_stored_state", lambda *_, **__: reading.ReadState(state, {}, ()))
     monkeypatch.setattr(dead_letter_list, "read_dead_letters", lambda *_: iter([letter_of(BROKEN)]))
+    monkeypatch.setattr(known_brakes, "known_brakes", lambda _: contextlib.nullcontext(lambda: NO_BRAKES))
     monkeypatch.setattr(get, "present_us", lambda: NOW_US)
     monkeypatch.setattr(seeing, "present_us", lambda: NOW_US)
     monkeypatch.setattr("evictstream.kit.cli.describe.present_us", lambda: NOW_US)

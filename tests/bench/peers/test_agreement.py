@@ -13,7 +13,7 @@ from tests.bench.peers.building import SOURCES
 from tests.bench.peers.programs import OURS
 
 
-@pytest.mark.slow
+@pytest.mark.kit
 def test_evictstream_does_the_job_that_peers_are_held_to(kafka: Broker, tmp_path: Path) -> None:
     """`make bench` asks the same of each peer before it times one: nothing of the product rests on them."""
     asyncio.run(require_right(Lab(kafka.bootstrap_servers, tmp_path, is_quick=True), OURS))

@@ -47,7 +47,6 @@ def test_all_of_an_error_is_in_its_object(capsys: pytest.CaptureFixture[str]) ->
         ("topics check -o json --nope", "NoSuchOption", "No such option: --nope."),
         ("config -o json -s partitions=0", "SettingsError", "partitions (from flag): "),
         ("explain p /nowhere -o json", "WrongUseError", "cannot open /nowhere: "),
-        ("cluster forget lab -o json -b x:1", "WrongUseError", ""),
         ("commands --from nowhen", "WrongUseError", "--from nowhen is not a time"),
     ],
 )

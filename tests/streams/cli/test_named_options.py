@@ -60,6 +60,7 @@ SAID_OF = {
     "kit/cli/incomplete.py": {*READERS, "import"},
     "kit/cli/manager_flags.py": {"what-if"},
     "kit/cli/descriptions.py": {"explain"},
+    "kit/cli/explain_output.py": {"describe pod"},
     "streams/cli/lists.py": {"get clusters", "get dead-letters", "get evictions", "get nodes"},
     "streams/cli/failures.py": {name for name, options in OPTIONS.items() if "--output" in options},
     "streams/cli/output.py": {name for name, options in OPTIONS.items() if "--output" in options},
