@@ -85,7 +85,7 @@ EVICTIONS: Final = (
         expression=worst("namespace", series(WorkerMetric.BRAKES_UNREADABLE)) + " > 0",
         hold="1m",
         summary="{{ $value }} records of brakes cannot be read",
-        description="Nobody knows what they were to hold, so nothing is evicted in any cluster.",
+        description="Workers cannot tell what these records hold, so nothing is evicted in any cluster.",
     ),
     Alert(
         name="EvictstreamEvictUnanswered",
