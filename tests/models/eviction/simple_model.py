@@ -379,7 +379,8 @@ class SimpleModel:
             eviction.observed = True
             return
         success = outcome in ("Succeeded", "Gone")
-        if eviction.reported in ("Succeeded", "Gone") or (eviction.reported not in ("", "Accepted") and not success):
+        is_open = eviction.reported in ("", "Accepted", "Held")
+        if eviction.reported in ("Succeeded", "Gone") or (not is_open and not success):
             return
         held = min(now + 60, eviction.issued + 900)
         if outcome == eviction.reported == "Accepted" and held <= eviction.ask_again[0]:
@@ -387,6 +388,8 @@ class SimpleModel:
         eviction.reported = outcome
         if outcome == "Accepted":
             eviction.ask_again = (held, held)
+        elif outcome == "Held":  # by a brake that is not there any more, as there is none here
+            eviction.ask_again = (now + 5, now + 5)
         elif success:
             eviction.ask_again = (now + 120, now + 120)
         else:

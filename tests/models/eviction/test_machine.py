@@ -50,10 +50,6 @@ START = START_US // 1_000_000
 STEPS_WANTED = 10_000
 
 
-OUTCOMES = [outcome for outcome in Outcome if outcome is not Outcome.HELD]
-"""Of what brakes hold, `test_held_attempts.py` knows more than the simple model."""
-
-
 class AggregateMachine(RuleBasedStateMachine):
     """Time is whole seconds; every event happens now."""
 
@@ -186,22 +182,22 @@ class AggregateMachine(RuleBasedStateMachine):
     # ---------------------------------------------------------------- results, repeats, restarts, time
 
     @precondition(lambda self: self.evictions)
-    @rule(data=st.data(), outcome=st.sampled_from(OUTCOMES), older=st.sampled_from([0, 0, 0, 1]))
+    @rule(data=st.data(), outcome=st.sampled_from(list(Outcome)), older=st.sampled_from([0, 0, 0, 1]))
     def result(self, data: st.DataObject, outcome: Outcome, older: int) -> None:
         """Mostly of something outstanding, sometimes of something old."""
         outstanding = [name for name, command in self.evictions.items() if command.action == "Evict"]
         command = self.evictions[data.draw(st.sampled_from(sorted(outstanding or self.evictions)))]
-        attempt = max(0, command.attempt - older)
         self._feed(
             ResultEvent(
                 node=NODE,
                 eviction_id=command.eviction_id,
-                attempt=attempt,
+                attempt=max(0, command.attempt - older),
                 pod_uid=command.pod_uid,
                 outcome=outcome,
                 reason="",
                 at_us=self._now_us,
                 origin=ORIGIN,
+                held_by="b" if outcome is Outcome.HELD else None,
             )
         )
 
