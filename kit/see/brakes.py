@@ -10,9 +10,10 @@ import msgspec
 
 from evictstream.kit.see.stored_state import StoredState
 from evictstream.models.eviction import EvictionState
+from evictstream.models.eviction.held_attempts import subject_of
 from evictstream.models.instants import instant_text
 from evictstream.models.messages.brake import Brake
-from evictstream.models.steering.brakes import Brakes, StandingBrake, Subject
+from evictstream.models.steering.brakes import Brakes, StandingBrake
 
 
 class SeenBrakeState(enum.StrEnum):
@@ -88,7 +89,6 @@ def count_held(brakes: Brakes, state: StoredState, now_us: int) -> Counter[str]:
             eviction = pod.eviction
             if eviction is None or eviction.state is EvictionState.DONE or eviction.owed_us > now_us:
                 continue
-            namespace = pod.address.partition("/")[0]
-            subject = Subject(namespace, pod.uid, eviction.due.taint.key, eviction.owed_us)
+            subject = subject_of(pod, eviction, eviction.due)
             held.update(one.brake.id for one in of_cluster[cluster] if one.hold(subject, now_us) is not None)
     return held

@@ -41,5 +41,9 @@ def hold_of(pod: PodState, eviction: Eviction, due: Due, brakes: Sequence[Standi
     What became due after the end of a brake is not spread. An attempt that the executor holds has been due since it was
     issued, any other one since it is owed.
     """
-    namespace = pod.address.partition("/")[0]
-    return longest_hold(brakes, Subject(namespace, pod.uid, due.taint.key, eviction.held_since_us), now_us)
+    return longest_hold(brakes, subject_of(pod, eviction, due), now_us)
+
+
+def subject_of(pod: PodState, eviction: Eviction, due: Due) -> Subject:
+    """Return an eviction as brakes see it; the zone of its node is not known here."""
+    return Subject(pod.address.partition("/")[0], pod.uid, due.taint.key, eviction.held_since_us)
