@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import math
-import time
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Final
 
 from evictstream.streams.cli.output import warn
-from evictstream.streams.errors import BrokerRefusedError, TopicsDifferError
+from evictstream.streams.errors import BrokerRefusedError, BrokerUnreachableError, TopicsDifferError
 
 if TYPE_CHECKING:
     from evictstream.models.steering.brakes import Brakes
@@ -17,8 +16,6 @@ if TYPE_CHECKING:
 
 _PATIENCE_SECONDS: Final = 5.0
 """For the brakes to be read; they take a tenth of a second. Without them the list is shown all the same."""
-
-_LOOK_SECONDS: Final = 0.02
 
 
 @contextlib.contextmanager
@@ -31,6 +28,7 @@ def known_brakes(settings: Settings) -> Iterator[Callable[[], Brakes]]:
     from evictstream.models.steering.brakes import NO_BRAKES
     from evictstream.streams.broker.admin import readable_partitions
     from evictstream.streams.broker.brakes_reader import BrakesReader
+    from evictstream.streams.cli.brakes import wait_until
 
     try:
         readable_partitions(settings, settings.brakes_topic)
@@ -40,10 +38,9 @@ def known_brakes(settings: Settings) -> Iterator[Callable[[], Brakes]]:
         yield lambda: NO_BRAKES
         return
     with BrakesReader(settings) as reader:
-        give_up_at = time.monotonic() + _PATIENCE_SECONDS
-        while math.isinf(reader.age_seconds()) and time.monotonic() < give_up_at:
-            time.sleep(_LOOK_SECONDS)
-        if math.isinf(reader.age_seconds()):
+        try:
+            wait_until(settings, lambda: math.isfinite(reader.age_seconds()), _PATIENCE_SECONDS)
+        except BrokerUnreachableError:
             warn("what brakes hold is not shown: they were not read in time")
         yield lambda: reader.brakes
 

@@ -143,8 +143,7 @@ def _held_by(pod: PodState, eviction: Eviction, brakes: Sequence[StandingBrake],
     hold = hold_of(pod, eviction, eviction.due, brakes, now_us)
     if hold is not None:
         return hold.brake
-    is_issued = eviction.state is not EvictionState.SCHEDULED
-    return eviction.held_by if is_issued and eviction.outcome is Outcome.HELD else None
+    return eviction.held_by if eviction.is_held_by_executor else None
 
 
 def gate_of(cluster: ClusterState, now_us: int, silences: Silences, *, has_gap: bool) -> SeenGate | None:

@@ -224,12 +224,12 @@ def fire(
         if owed_us is not None and owed_us <= now_us:
             step.hold = hold_of(pod, eviction, due, brakes, now_us) if brakes else None
             if step.hold is None:
-                step.held_by = held_by or (eviction.held_by if eviction.state is not _SCHEDULED else None)
+                step.held_by = held_by or (eviction.held_by if eviction.is_held_by_executor else None)
                 issue(step, pod, eviction, due)
             elif step.hold.until_us is not None:
                 step.wake(step.hold.until_us, pod_uid)
         elif owed_us is not None:
-            if eviction.outcome is _HELD and eviction.held_by is not None and eviction.state is not _SCHEDULED:
+            if eviction.is_held_by_executor and eviction.held_by is not None:
                 step.hold = Hold(eviction.held_by, owed_us)
             if not step.wakeups:
                 step.wake(owed_us, pod_uid)
@@ -246,7 +246,7 @@ def _owed_us(
     brakes: Sequence[StandingBrake],
 ) -> int | None:
     """Return when the next attempt is owed, if no brake of the worker holds it; None for what was only observed."""
-    if eviction.outcome is _HELD and eviction.state is not _SCHEDULED:
+    if eviction.is_held_by_executor:
         return owed_after_held_us(pod, eviction, brakes, rules)
     owed_us = None if is_only_observed(eviction, queue) else eviction.wakeup_us
     # A repeat waits for the deadline too: the worker's clock may be behind the record that moved the deadline.

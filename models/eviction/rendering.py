@@ -7,11 +7,11 @@ from evictstream.models.instants import instant_text
 from evictstream.models.kubernetes.matching import is_shadowing
 from evictstream.models.messages.command import COMMAND_KIND, CommandReason, EvictionCommand
 from evictstream.models.messages.decision import DECISION_KIND, DecisionRecord, PreviousDecision
-from evictstream.models.messages.vocabulary import API_VERSION, DecisionKind, DecisionWarning, Outcome
+from evictstream.models.messages.vocabulary import API_VERSION, DecisionKind, DecisionWarning, Outcome, written_outcome
 
 _SCHEDULED, _DUE, _MOVED = DecisionKind.SCHEDULED, DecisionKind.DUE, DecisionKind.MOVED
 _ISSUED, _RETRIED = DecisionKind.ISSUED, DecisionKind.RETRIED
-_ACCEPTED, _HELD, _OBSERVED = Outcome.ACCEPTED, Outcome.HELD, Outcome.OBSERVED
+_OBSERVED = Outcome.OBSERVED
 
 
 def render(step: Step, pod: PodState, change: Transition) -> None:
@@ -92,7 +92,7 @@ def _tell(step: Step, pod: PodState, eviction: Eviction, change: Transition, dec
             known_at=None if eviction.known_us is None else instant_text(eviction.known_us),
             next_attempt_at=None if next_attempt_us is None else instant_text(next_attempt_us),
             heard_at=None if heard_us is None else instant_text(heard_us),
-            outcome=_ACCEPTED if eviction.outcome is _HELD else eviction.outcome,
+            outcome=written_outcome(eviction.outcome),
             held_by=step.held_by if is_issue else eviction.held_by,
             outcome_reason=change.outcome_reason or None,
             previous=None if before is None else _previous(before),

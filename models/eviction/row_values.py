@@ -28,12 +28,9 @@ from evictstream.models.kubernetes.taints import NO_EXECUTE, Taint
 from evictstream.models.kubernetes.tolerations import read_tolerations_row, shared_tolerations_row, tolerations_row
 from evictstream.models.messages.envelope import DECODE_ERRORS
 from evictstream.models.messages.object_limits import LARGEST_LIST, LONGEST_TEXT, has_long_text, is_too_long
-from evictstream.models.messages.vocabulary import EvictionState, Outcome, Verdict
+from evictstream.models.messages.vocabulary import EvictionState, Outcome, Verdict, meant_outcome, written_outcome
 
 FORMAT: Final = 2
-
-_ACCEPTED = Outcome.ACCEPTED
-_HELD = Outcome.HELD
 
 _SHARED_TAINTS: Final = 1_024  # taints that the cache keeps; all nodes of a cluster use a few
 _LONGEST_SHARED: Final = 512  # characters of the longest taint that the cache keeps; a real one has at most 380
@@ -217,7 +214,7 @@ def eviction_value(eviction: Eviction) -> bytes:
             outage_since_us=due.outage_since_us,
             issued_at_us=eviction.issued_at_us,
             next_attempt_us=eviction.next_attempt_us,
-            outcome=_ACCEPTED if eviction.outcome is _HELD else eviction.outcome,
+            outcome=written_outcome(eviction.outcome),
             unanswered_since_us=eviction.unanswered_since_us,
             known_us=eviction.known_us,
             held_by=eviction.held_by,
@@ -249,7 +246,7 @@ def read_eviction_value(key: bytes, value: bytes) -> Eviction:
         is_announced=row.is_announced,
         issued_at_us=row.issued_at_us,
         next_attempt_us=row.next_attempt_us,
-        outcome=row.outcome if row.held_by is None else _HELD,
+        outcome=meant_outcome(row.outcome, row.held_by),
         unanswered_since_us=row.unanswered_since_us,
         known_us=row.known_us,
         held_by=row.held_by,

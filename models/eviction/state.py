@@ -138,6 +138,11 @@ class Eviction(msgspec.Struct, frozen=True, gc=False, kw_only=True):
         return self.due.deadline_us if self.known_us is None else self.known_us
 
     @property
+    def is_held_by_executor(self) -> bool:
+        """Whether an attempt is outstanding and its executor holds it for a brake."""
+        return self.outcome is _HELD and self.state is not _SCHEDULED and self.state is not _DONE
+
+    @property
     def held_since_us(self) -> int:
         """Since when an attempt is due that a brake holds; what an executor holds, since it was issued."""
         if self.state is _SCHEDULED:
@@ -152,7 +157,7 @@ class Eviction(msgspec.Struct, frozen=True, gc=False, kw_only=True):
         """
         if self.state is _SCHEDULED:
             return self.due.deadline_us
-        return self.issued_at_us if self.outcome is _HELD and self.state is not _DONE else self.next_attempt_us
+        return self.issued_at_us if self.is_held_by_executor else self.next_attempt_us
 
 
 class PodState(msgspec.Struct, gc=False, kw_only=True):

@@ -27,6 +27,7 @@ from evictstream.models.messages.vocabulary import (
     EvictionState,
     Outcome,
     Verdict,
+    meant_outcome,
 )
 
 DECISION_KIND: Final = "EvictionDecision"
@@ -148,8 +149,7 @@ class DecisionRecord(
     @property
     def result(self) -> Outcome | None:
         """The outcome, `Held` told from other `Accepted`."""
-        is_held = self.outcome is Outcome.ACCEPTED and self.held_by is not None
-        return Outcome.HELD if is_held else self.outcome
+        return meant_outcome(self.outcome, self.held_by)
 
 
 _decoder: Final = msgspec.json.Decoder(DecisionRecord)

@@ -13,7 +13,7 @@ from evictstream.models.messages import codec
 from evictstream.models.messages.brake import BrakeId
 from evictstream.models.messages.fields import ApiVersion, ReadInstant
 from evictstream.models.messages.unreadable import Unreadable, UnreadableReason
-from evictstream.models.messages.vocabulary import Outcome
+from evictstream.models.messages.vocabulary import Outcome, meant_outcome
 
 RESULT_KIND: Final = "EvictionResult"
 
@@ -80,7 +80,7 @@ def read_outcome(result: EvictionResult) -> Outcome:
         outcome = _OUTCOMES[result.outcome]
     except KeyError:
         raise Unreadable(UnreadableReason.UNKNOWN_OUTCOME, "outcome") from None  # the error's text quotes the record
-    return Outcome.HELD if outcome is Outcome.ACCEPTED and result.held_by is not None else outcome
+    return meant_outcome(outcome, result.held_by)
 
 
 def decode_result(text: bytes | str) -> EvictionResult:

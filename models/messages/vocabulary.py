@@ -1,7 +1,7 @@
 """The enums of messages, rows and rules. Their spelling is part of the contract (semantics.md 12.6, 12.9)."""
 
 import enum
-from typing import Final
+from typing import Final, TypeVar
 
 API_VERSION: Final = "evictstream.io/v1"
 
@@ -99,6 +99,19 @@ class Outcome(enum.StrEnum):
     """The executor only watches (trial run)."""
     HELD = "Held"
     """A brake holds it. Messages and rows say `Accepted` with the brake's id: readers that know no brakes wait too."""
+
+
+_Outcome = TypeVar("_Outcome", Outcome, Outcome | None)
+
+
+def written_outcome(outcome: _Outcome) -> _Outcome:
+    """Return what messages and rows say of an outcome: `Accepted` for `Held`, beside the id of the brake."""
+    return Outcome.ACCEPTED if outcome is Outcome.HELD else outcome
+
+
+def meant_outcome(written: _Outcome, held_by: str | None) -> _Outcome:
+    """Return the outcome that a message or row means: `Accepted` with the id of a brake is `Held`."""
+    return Outcome.HELD if written is Outcome.ACCEPTED and held_by is not None else written
 
 
 class DecisionKind(enum.StrEnum):

@@ -102,16 +102,20 @@ class StandingBrake(NamedTuple):
 
 def longest_hold(brakes: Iterable[StandingBrake], subject: Subject, now_us: int) -> Hold | None:
     """Return what holds an eviction longest; None if nothing does."""
-    longest: Hold | None = None
-    for standing in brakes:
-        hold = standing.hold(subject, now_us)
+    return longest(standing.hold(subject, now_us) for standing in brakes)
+
+
+def longest(holds: Iterable[Hold | None]) -> Hold | None:
+    """Return the hold that ends last; None if there is none."""
+    found: Hold | None = None
+    for hold in holds:
         if hold is None:
             continue
         if hold.until_us is None:
             return hold
-        if longest is None or hold.until_us > (longest.until_us or 0):
-            longest = hold
-    return longest
+        if found is None or hold.until_us > (found.until_us or 0):
+            found = hold
+    return found
 
 
 class Brakes(msgspec.Struct, frozen=True):

@@ -54,18 +54,19 @@ def open_brakes(settings: Settings) -> Iterator[BrakesReader]:
         yield reader
 
 
-def wait_until(settings: Settings, is_so: Callable[[], bool]) -> None:
-    """Wait until a reader has read something.
+def wait_until(settings: Settings, is_so: Callable[[], bool], patience_seconds: float | None = None) -> None:
+    """Wait until a reader has read something, by default for as long as for an answer.
 
     Raises:
         BrokerUnreachableError: it has not in time.
     """
-    give_up_at = time.monotonic() + settings.request_timeout_seconds
+    seconds = settings.request_timeout_seconds if patience_seconds is None else patience_seconds
+    give_up_at = time.monotonic() + seconds
     while not is_so():
         if time.monotonic() > give_up_at:
             raise BrokerUnreachableError(
                 settings.required_bootstrap_servers(),
-                waited_seconds=settings.request_timeout_seconds,
+                waited_seconds=seconds,
                 reason=f"{settings.brakes_topic} was not read to its end",
             )
         time.sleep(_LOOK_SECONDS)

@@ -12,7 +12,7 @@ from evictstream.models.execution.command_log import CommandAnswer
 from evictstream.models.instants import SECOND_US, instant_text, instant_us
 from evictstream.models.messages.command import EvictionCommand
 from evictstream.models.messages.vocabulary import Outcome
-from evictstream.models.steering.brakes import NO_BRAKES, Brakes, Hold, StandingBrake, Subject, longest_hold
+from evictstream.models.steering.brakes import NO_BRAKES, Brakes, StandingBrake, Subject, longest, longest_hold
 
 WAITED_FOR_SECONDS: Final = 60.0
 """A hold that ends so soon is waited for here. After a longer one is answered, the service sends the next attempt that
@@ -106,7 +106,7 @@ class ClusterBrakes:
         hold = longest_hold((one for one in brakes if not one.brake.zones), subject, now_us)
         if zone is not None and (hold is None or hold.until_us is not None):
             of_zone = subject._replace(zone=zone, due_us=deadline_us)
-            hold = _longer(hold, longest_hold((one for one in brakes if one.brake.zones), of_zone, now_us))
+            hold = longest((hold, longest_hold((one for one in brakes if one.brake.zones), of_zone, now_us)))
         if hold is None:
             return None
         brake = next(one.brake for one in brakes if one.brake.id == hold.brake)
@@ -120,9 +120,3 @@ class ClusterBrakes:
         if of_cluster[0] is not known:
             of_cluster = self._of_cluster = known, known.of_cluster(self._cluster, now_us)
         return of_cluster[1]
-
-
-def _longer(one: Hold | None, other: Hold | None) -> Hold | None:
-    if one is None or other is None:
-        return one or other
-    return other if other.until_us is None or other.until_us > (one.until_us or 0) else one

@@ -16,7 +16,7 @@ from evictstream.models.messages.codec import encode
 from evictstream.models.messages.command import EvictionCommand
 from evictstream.models.messages.executor_report import ExecutorReport
 from evictstream.models.messages.result import RESULT_KIND, EvictionResult
-from evictstream.models.messages.vocabulary import API_VERSION, Outcome
+from evictstream.models.messages.vocabulary import API_VERSION, Outcome, written_outcome
 
 log = structlog.get_logger(__name__)
 
@@ -107,7 +107,7 @@ def result_text(command: EvictionCommand, answer: CommandAnswer) -> bytes:
         pod=command.pod,
         pod_uid=command.pod_uid,
         node=command.node,
-        outcome=Outcome.ACCEPTED if answer.outcome is Outcome.HELD else answer.outcome,
+        outcome=written_outcome(answer.outcome),
         reason=answer.reason[:LONGEST_REASON],
         observed_at=dt.datetime.now(dt.UTC),
         held_by=answer.held_by,

@@ -67,7 +67,7 @@ OF_BRAKES = (
     ),
     Mutation(
         "write a row of what is held that older workers cannot read",
-        (Change(product.ROW_VALUES, "eviction_value", "_ACCEPTED if ... else ...", "eviction.outcome"),),
+        (Change(product.ROW_VALUES, "eviction_value", "written_outcome(eviction.outcome)", "eviction.outcome"),),
         (ROWS,),
     ),
 )
