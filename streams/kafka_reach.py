@@ -6,8 +6,8 @@ frozen, its disk hangs, or a firewall drops what is sent. One log line says that
 back; libraries' lines in between are suppressed, and probes name Kafka.
 
 A worker has a client for each partition and some more, and all of them try a broker that is gone. After a failure no
-client of aiokafka tries that address for a while, which doubles from failure to failure, and the first success opens it
-for all. Meanwhile clients are refused at once, as by a closed port, so they ask other brokers.
+client tries that address for a while, which doubles from failure to failure; then one tries while the others wait, and
+its success opens the way for all. Who waits is refused at once, as by a closed port, and so asks other brokers.
 """
 
 from __future__ import annotations
@@ -44,9 +44,10 @@ STOOD_STILL_SECONDS = 1.0
 
 
 class _Failing(NamedTuple):
-    """An address that failed: how often in a row, and when it may be tried again (monotonic)."""
+    """An address that failed: how often in a row, when last, and when it may be tried again (monotonic)."""
 
     times: int
+    failed_at: float
     again_at: float
 
 
@@ -124,6 +125,13 @@ class Reach:
             self._tell_if_away()
             return 0.0 if failing is None else max(0.0, failing.again_at - self._now())
 
+    def trying(self, address: Hashable) -> None:
+        """Note that an attempt begins. Of an address that has failed, other clients wait a pause for its outcome."""
+        with self._lock:
+            failing = self._failing.get(address)
+            if failing is not None:
+                self._failing[address] = failing._replace(again_at=self._now() + self._pause_after(failing.times))
+
     def failed(self, address: Hashable, tried_at: float, *, is_silent: bool = True) -> None:
         """Note that an attempt, begun at that moment, has failed.
 
@@ -133,18 +141,16 @@ class Reach:
             is_silent: no broker answered; else one did, and refused.
         """
         with self._lock:
-            before = self._failing.get(address, _Failing(0, 0.0))
-            if tried_at >= before.again_at:
-                pause = min(LONGEST_PAUSE_SECONDS, _FIRST_PAUSE_SECONDS * 2.0 ** min(before.times, 10))
-                pause *= 1 + JITTER * (2 * self._chance() - 1)
-                self._failing[address] = _Failing(before.times + 1, self._now() + pause)
+            before = self._failing.get(address)
+            if before is None or tried_at > before.failed_at:
+                now, times = self._now(), 1 if before is None else before.times + 1
+                self._failing[address] = _Failing(times, now, now + self._pause_after(times))
             if is_silent:
                 self._missed(tried_at)
 
-    def missed(self, tried_at: float) -> None:
-        """Note that an attempt, begun at that moment, has reached no broker, of whichever address."""
-        with self._lock:
-            self._missed(tried_at)
+    def _pause_after(self, times: int) -> float:
+        pause = min(LONGEST_PAUSE_SECONDS, _FIRST_PAUSE_SECONDS * 2.0 ** min(times - 1, 10))
+        return pause * (1 + JITTER * (2 * self._chance() - 1))
 
     def _missed(self, tried_at: float) -> None:
         if not self._open and self._away_since is None:
@@ -198,7 +204,7 @@ class Reach:
             self._reported_since = silent_since
         else:
             return
-        brokers = sorted(str(address) for address in self._failing)  # only clients of aiokafka name them
+        brokers = sorted(str(address) for address in self._failing)  # none where connections stand
         log.warning("Kafka unavailable", **({"brokers": brokers} if brokers else {}))
         self.hush.begin()
 

@@ -18,7 +18,7 @@ import structlog
 from kafka import TopicPartition
 
 from evictstream.models.steering.brakes import NO_BRAKES, Brakes
-from evictstream.streams.broker.clients import LONGEST_RECONNECT_MS, may_pass, our_errors
+from evictstream.streams.broker.clients import may_pass, our_errors
 from evictstream.streams.broker.consumers import open_consumer
 from evictstream.streams.errors import BrokerError
 from evictstream.streams.settings import Settings
@@ -102,7 +102,6 @@ class BrakesReader:
             isolation="read_uncommitted",
             group_id=None,
             auto_offset_reset="earliest",
-            reconnect_backoff_ms=LONGEST_RECONNECT_MS,  # other clients of the process try sooner
         )
         consumer.assign([self._place])
         consumer.seek_to_beginning(self._place)

@@ -77,6 +77,19 @@ def test_clients_that_fail_together_count_as_one_failure() -> None:
     assert process.reach.pause_seconds("a:1") == pytest.approx(0.05)
 
 
+def test_while_one_client_tries_again_the_others_wait() -> None:
+    process = Process()
+    process.outage(60)
+    process.at += 2 * LONGEST_PAUSE_SECONDS
+    assert process.reach.pause_seconds("a:1") == 0
+    process.reach.trying("a:1")
+    assert process.reach.pause_seconds("a:1") == pytest.approx(LONGEST_PAUSE_SECONDS)
+    process.at += LONGEST_PAUSE_SECONDS
+    assert process.reach.pause_seconds("a:1") == 0, "the one has had its time"
+    process.reach.trying("b:1")
+    assert process.reach.pause_seconds("b:1") == 0, "which never failed"
+
+
 def test_the_first_that_gets_through_opens_the_way_for_all() -> None:
     process = Process()
     process.outage(60)

@@ -69,6 +69,7 @@ class BrokerConnection(AIOKafkaConnection):  # type: ignore[misc]  # aiokafka ha
         if pause_seconds:
             message = f"{address} has just failed and is tried again in {pause_seconds:.2f} s"
             raise kafka_errors.KafkaConnectionError(message)
+        REACH.trying(address)
         tried_at = time.monotonic()
         try:
             async with asyncio.timeout(_CONNECT_SECONDS):

@@ -126,9 +126,9 @@ def test_each_cause_is_logged_once(monkeypatch: pytest.MonkeyPatch) -> None:
     (port,) = free_ports(1)
     with structlog.testing.capture_logs() as told, pytest.raises(BrokerUnreachableError):
         contact(f"127.0.0.1:{port}", wait_seconds=0.6)
-    assert [(line["event"], line["cause"], line["log_level"]) for line in told] == [
-        ("waiting for Kafka", Cause.REFUSED, "warning")
-    ]
+    # Clients of other tests may still look for their brokers in this process.
+    waiting = [line for line in told if line["event"] == "waiting for Kafka"]
+    assert [(line["cause"], line["log_level"]) for line in waiting] == [(Cause.REFUSED, "warning")]
 
 
 def test_silence_is_logged_too(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -140,7 +140,7 @@ def test_silence_is_logged_too(monkeypatch: pytest.MonkeyPatch) -> None:
         pytest.raises(BrokerUnreachableError),
     ):
         contact(address, wait_seconds=0.1)
-    assert [line["cause"] for line in told] == [Cause.SILENT, Cause.SILENT]
+    assert [line["cause"] for line in told if line["event"] == "waiting for Kafka"] == [Cause.SILENT, Cause.SILENT]
 
 
 def test_what_is_waited_for_is_said_within_three_seconds() -> None:
