@@ -6,6 +6,7 @@ function that makes a client calls `use_reported_connections`, which holds for a
 
 from __future__ import annotations
 
+import socket
 import time
 from typing import Any
 
@@ -13,6 +14,7 @@ import kafka.net.compat
 import kafka.net.manager
 from kafka.errors import KafkaConnectionError
 from kafka.net.connection import KafkaConnection
+from kafka.net.inet import KafkaNetSocket
 from kafka.net.manager import KafkaConnectionManager
 from kafka.protocol.consumer import JoinGroupRequest, SyncGroupRequest
 
@@ -94,7 +96,20 @@ class ConnectionsTogether(KafkaConnectionManager):  # type: ignore[misc] # the l
         await super()._connect(node, conn, **more)
 
 
+_library_connect = KafkaNetSocket.sock_connect
+
+
+async def _connect_or_close(self: KafkaNetSocket, net: Any, sock: socket.socket, *arguments: Any, **more: Any) -> Any:
+    """Connect a socket. The library does not close one that is refused, or whose client ends first."""
+    try:
+        return await _library_connect(self, net, sock, *arguments, **more)
+    except BaseException:
+        sock.close()
+        raise
+
+
 def use_reported_connections() -> None:
     """Let the clients that kafka-python makes in this process from now on connect by the classes of this module."""
     kafka.net.manager.KafkaConnection = ReportedConnection
     kafka.net.compat.KafkaConnectionManager = ConnectionsTogether
+    KafkaNetSocket.sock_connect = _connect_or_close
