@@ -12,13 +12,18 @@ from kafka.errors import KafkaTimeoutError
 from evictstream.kit.conformance.fake_api import FakeApi
 from evictstream.streams.broker.embedded import EmbeddedBroker
 from evictstream.streams.broker.feed_states import FeedState, read_state
+from evictstream.streams.broker.producers import CLOSE_SECONDS
 from evictstream.streams.errors import BrokerError, BrokerUnreachableError
 from evictstream.streams.feed import cluster_feed
+from evictstream.streams.feed.cluster_feed import RELEASE_SECONDS
 from evictstream.streams.feed.feed_lease import LEASE_SECONDS, LEASE_SESSION_SECONDS
+from evictstream.streams.feed.metric_definitions import FeedMetric
 from evictstream.streams.settings import Settings
 from tests.conftest import MakeSettings
 from tests.guarantees.conftest import own_settings
+from tests.harness.endpoint import Probe
 from tests.harness.ends import feed_process, group_members
+from tests.harness.known_cluster import KnownCluster
 from tests.harness.reading import TopicReader
 from tests.harness.workers import WorkerProcess
 from tests.streams.feed.feeding import assert_told, feeding, listed, wait_for
@@ -69,6 +74,7 @@ def test_a_killed_feed_is_followed_in_seconds(
 def test_sigterm_writes_what_was_read_and_leaves(
     declared: Settings, outside: Settings, api: FakeApi, tmp_path: Path
 ) -> None:
+    """Changes of pods gather at the API server: those that have not been read are in the next feed's listing."""
     with feed_process(outside, api, tmp_path) as feed:
         wait_listed(feed)
         for number in range(300):
@@ -79,7 +85,33 @@ def test_sigterm_writes_what_was_read_and_leaves(
         assert feed.stop() == 0
         assert not group_members(declared, group(declared))
         assert feed.events("feed stopping")
+    written = {uid for uid, (kind, *_) in KnownCluster(declared, "lab").objects.items() if kind == "Pod"}
+    in_order = [one["metadata"]["uid"] for one in api.objects.values() if "nodeName" in one["spec"]]
+    assert written == set(in_order[: len(written)])  # no hole
+    with feed_process(outside, api, tmp_path) as successor:
+        wait_listed(successor)
+        assert successor.stop() == 0
     assert len(assert_told(declared, api).objects) == 306
+
+
+@pytest.mark.kit
+def test_sigterm_while_kafka_is_gone_loses_nothing_read(
+    own_broker: EmbeddedBroker, api: FakeApi, tmp_path: Path
+) -> None:
+    settings = own_settings(own_broker.bootstrap_servers, health_port=0)
+    with feed_process(settings, api, tmp_path) as feed:
+        wait_listed(feed)
+        probe = Probe(feed)
+        for number in range(300):
+            api.put("Pod", f"more-{number}", spec={"nodeName": "n-1"})
+        own_broker.kill()
+        wait_for(lambda: probe.metrics()[(FeedMetric.IN_FLIGHT.name,)] > 0)
+        read = int(probe.metrics()[(FeedMetric.EVENTS.name, "lab", "Pod", "ADDED")])
+        feed.process.terminate()
+        time.sleep(RELEASE_SECONDS + CLOSE_SECONDS)  # the fault itself: longer than the feed waits for its group
+        own_broker.start()
+        assert feed.wait_exit() == 0
+    assert len(KnownCluster(settings, "lab").objects) >= read + 2  # the nodes
 
 
 def test_a_kafka_that_fails_when_a_feed_begins(
