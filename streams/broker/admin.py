@@ -101,14 +101,18 @@ class TopicsReport:
         """The differences with which a worker must not start."""
         return tuple(difference for difference in self.differences if difference.severity == "breaks")
 
-    def raise_if_breaking(self, *, but: str | None = None, whole: Collection[str] = ()) -> None:
-        """Raise `TopicsDifferError` with the complete list if a program must not start.
+    def breaking_but(self, but: str | None = None, whole: Collection[str] = ()) -> tuple[Difference, ...]:
+        """Return the differences with which a program must not start.
 
         Args:
             but: what may differ.
             whole: topics of which that may not differ either.
         """
-        if wrong := [one for one in self.breaking if one.what != but or one.topic in whole]:
+        return tuple(one for one in self.breaking if one.what != but or one.topic in whole)
+
+    def raise_if_breaking(self, *, but: str | None = None, whole: Collection[str] = ()) -> None:
+        """Raise `TopicsDifferError` with the complete list if `breaking_but` has any."""
+        if wrong := self.breaking_but(but, whole):
             raise TopicsDifferError([str(difference) for difference in wrong], next_step=advice(wrong))
 
     def raise_if_forbidden(self, operation: Literal["READ", "WRITE"], topics: Iterable[str]) -> None:

@@ -11,7 +11,7 @@ import structlog
 
 from evictstream.streams.broker.admin import check_topics
 from evictstream.streams.broker.brakes_reader import BrakesReader
-from evictstream.streams.broker.first_contact import KafkaFacts
+from evictstream.streams.broker.missing_topics import wait_for_topics
 from evictstream.streams.broker.producers import open_producer
 from evictstream.streams.broker.topic_specs import topic_specs
 from evictstream.streams.executor.cluster_brakes import UNBRAKED, KnownBrakes
@@ -62,9 +62,19 @@ def execute_commands(
         TopicsDifferError: topics are missing or differ.
     """
     acts = any(order.mode is not ExecutorMode.OBSERVE for order in orders)
-    kafka = _check_topics(settings, acts=acts)
+    read = (settings.commands_topic, settings.feeds_topic, *([settings.brakes_topic] if acts else ()))
+    specs = [spec for spec in topic_specs(settings) if spec.name in {*read, settings.results_topic}]
+    report = check_topics(settings, specs)
     modes = {order.name: str(order.mode) for order in orders}
-    log_start("executor starting", settings, kafka, modes=modes, group=options.group, instance=options.instance)
+    log_start("executor starting", settings, report.kafka, modes=modes, group=options.group, instance=options.instance)
+    found = wait_for_topics(
+        settings, specs, report, is_stopped=is_stopped, but="partitions", whole=(settings.brakes_topic,)
+    )
+    if found is None:
+        log.info("executor stopped", outcomes={})
+        return
+    found.raise_if_forbidden("READ", read)
+    found.raise_if_forbidden("WRITE", (settings.results_topic,))
     REACH.watch()
     health = ExecutorHealth()
     endpoint = Endpoint(settings.health_host, settings.health_port, health, health)
@@ -99,13 +109,3 @@ def _end(lives: Sequence[ClusterLife]) -> None:
     unserved_end_at = time.monotonic() + UNSERVED_END_SECONDS
     for life in lives:
         life.join(max(0.0, (end_at if life.is_served else unserved_end_at) - time.monotonic()))
-
-
-def _check_topics(settings: Settings, *, acts: bool) -> KafkaFacts:
-    read = (settings.commands_topic, settings.feeds_topic, *([settings.brakes_topic] if acts else ()))
-    names = (*read, settings.results_topic)
-    report = check_topics(settings, [spec for spec in topic_specs(settings) if spec.name in names])
-    report.raise_if_breaking(but="partitions", whole=(settings.brakes_topic,))
-    report.raise_if_forbidden("READ", read)
-    report.raise_if_forbidden("WRITE", (settings.results_topic,))
-    return report.kafka

@@ -9,6 +9,8 @@ from typing import Final
 import structlog
 
 from evictstream.streams.broker.admin import check_topics, kept_seconds
+from evictstream.streams.broker.missing_topics import wait_for_topics
+from evictstream.streams.broker.topic_specs import topic_specs
 from evictstream.streams.feed.cluster_feed import ClusterFeed
 from evictstream.streams.feed.cluster_names import check_cluster_name
 from evictstream.streams.feed.feed_health import FeedHealth
@@ -58,12 +60,17 @@ def feed_clusters(
         ClusterNameTakenError: no cluster can be fed, and the name of one belongs to another cluster.
         AddressTakenError: health cannot be served.
         BrokerError: Kafka is not as needed.
+        TopicsDifferError: topics are missing or differ.
     """
     for name in accesses:
         check_cluster_name(name)
-    log_start(
-        "feed starting", settings, check_topics(settings, []).kafka, clusters=list(accesses), whole_objects=keep_whole
-    )
+    names = [settings.nodes_topic, settings.pods_topic, settings.feeds_topic]
+    specs = [spec for spec in topic_specs(settings) if spec.name in names]
+    report = check_topics(settings, specs)
+    log_start("feed starting", settings, report.kafka, clusters=list(accesses), whole_objects=keep_whole)
+    if wait_for_topics(settings, specs, report, is_stopped=is_stopped, but="partitions") is None:
+        log.info("feed stopping", records=0)
+        return
     REACH.watch()
     relist_seconds = relist_interval(settings, kept_seconds(settings, [settings.nodes_topic, settings.pods_topic]))
     with open_publisher(settings, delivery_seconds=_LONGEST_OUTAGE_SECONDS, also=[settings.feeds_topic]) as publisher:

@@ -44,6 +44,10 @@ class TopicSettings(SettingsGroup):
     min_insync_replicas: Annotated[int, Field(ge=1, le=7)] = 1
     """Copies that must have a record before it counts as written. Use 2 in production, with 3 copies."""
 
+    topics_wait_seconds: Annotated[float, Field(ge=0)] = 60.0
+    """How long a worker, feed or executor that starts waits for missing topics. A minute: at a first installation they
+    are created while it starts. With 0 it ends at once."""
+
     input_retention_hours: Annotated[float, Field(gt=0)] = 168.0
     """How long nodes, pods and results are kept. A week: longer than the longest outage of the service that must not
     lose input."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import structlog
 
 from evictstream.streams.broker.admin import check_topics
+from evictstream.streams.broker.missing_topics import LOOK_AGAIN_SECONDS, MissingTopics
 from evictstream.streams.broker.topic_specs import topic_specs
 from evictstream.streams.engine.kafka.log_reader import KafkaLogReader
 from evictstream.streams.errors import OtherStateVersionError
@@ -26,10 +27,10 @@ FRAMING_BYTES = 4_096  # most that Kafka's framing and evictstream's headers add
 async def checked_record_limit(settings: Settings) -> int:
     """Check the topics of a worker; returns how large a record may be, by their smallest `max.message.bytes`.
 
-    What it learns of Kafka is the first line of the log.
+    What it learns of Kafka is the first line of the log. Topics that are missing are waited for.
 
     Raises:
-        TopicsDifferError: a topic is missing, or differs so that a worker would decide wrongly.
+        TopicsDifferError: a topic is still missing, or differs so that a worker would decide wrongly.
         BrokerRefusedError: this user may not do what a worker does.
         OtherStateVersionError: the changelog is empty, and one of another state version exists.
         BrokerUnreachableError: no Kafka answered in time.
@@ -38,6 +39,10 @@ async def checked_record_limit(settings: Settings) -> int:
     report = await asyncio.to_thread(check_topics, settings, used)
     event_loop = type(asyncio.get_running_loop()).__module__.partition(".")[0]
     log_start("worker starting", settings, report.kafka, instance=settings.group_instance_id, event_loop=event_loop)
+    waiting = MissingTopics(settings)
+    while waiting.may_come(report):
+        await asyncio.sleep(LOOK_AGAIN_SECONDS)
+        report = await asyncio.to_thread(check_topics, settings, used)
     report.raise_if_breaking()
     written = (settings.commands_topic, settings.decisions_topic, settings.dead_letters_topic, settings.changelog_topic)
     report.raise_if_forbidden("READ", (*settings.input_topics, settings.brakes_topic, *written))

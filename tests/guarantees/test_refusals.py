@@ -119,7 +119,7 @@ def test_a_worker_refuses_topics_that_are_missing_or_misconfigured(
     word: str,
 ) -> None:
     """It refuses to start, says which topic and what, in one line."""
-    settings = make_settings()
+    settings = make_settings(topics_wait_seconds=1.0)  # only what is missing is waited for
     topic = getattr(settings, name)
     client = KafkaAdminClient(bootstrap_servers=settings.bootstrap_servers)
     if make is not None:

@@ -46,6 +46,11 @@ OF_DOORS = (
         ("tests/streams/broker/test_first_contact.py::test_only_what_may_pass_is_waited_for",),
     ),
     Mutation(
+        "wait for topics beside one that does not fit",
+        (Change(product.MISSING_TOPICS, "MissingTopics.may_come", 'one.what != "topic"', "False"),),
+        ("tests/streams/broker/test_missing_topics.py::test_only_what_is_missing_is_waited_for",),
+    ),
+    Mutation(
         "begin without the rights that the work needs",
         (Change(product.TOPICS, "_refuse_forbidden", "name in rights and operation not in rights[name]", "False"),),
         ("tests/streams/broker/test_admin.py::test_a_report_names_topics_without_the_right",),

@@ -81,12 +81,12 @@ spec:
       ports:
         - name: health
           containerPort: {{ $values.health.port }}
-      # A worker connects for 15 s at most, then ends. From then on /livez says whether something is stuck, whatever
-      # Kafka does.
+      # A program waits for Kafka for 15 s at most, and for topics for a minute, then ends. From then on /livez says
+      # whether something is stuck, whatever Kafka does.
       startupProbe:
         httpGet: {path: /livez, port: health}
         periodSeconds: 2
-        failureThreshold: 30
+        failureThreshold: 60
       livenessProbe:
         httpGet: {path: /livez, port: health}
         periodSeconds: 10

@@ -75,5 +75,6 @@ def test_who_acts_does_not_start_without_the_topic(declared: Settings, access: C
     with admin_client(declared, "delete a topic") as client:
         client.delete_topics([declared.brakes_topic])
         wait_for(lambda: declared.brakes_topic not in client.list_topics())
-    with pytest.raises(TopicsDifferError, match="brakes is missing"), run(declared, access):
+    settings = declared.model_copy(update={"topics_wait_seconds": 0.0})
+    with pytest.raises(TopicsDifferError, match="brakes is missing"), run(settings, access):
         pass
