@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from typing import Final, NamedTuple
 
 from evictstream.models.instants import instant_text, microseconds
@@ -28,24 +28,28 @@ class CommandColumn(NamedTuple):
 
 
 class CommandRows:
-    """Formats one row after the other."""
+    """Formats rows as they come."""
 
     def __init__(self, terminal: int | None = None) -> None:
         """Show all columns, or those that fit into 80 where a `terminal` has so few that rows would break."""
         self._shown = COMMAND_COLUMNS if terminal is None or terminal >= WIDE_TERMINAL else NARROW_COLUMNS
-        self._columns = Columns([column.width for column in self._shown])
+        self._columns = Columns([column.title for column in self._shown], [column.width for column in self._shown])
 
     def titles(self) -> str:
-        """Return the first line."""
-        return self._columns.line([column.title for column in self._shown])
+        """Return the line of titles."""
+        return self._columns.titles()
 
-    def row(self, command: EvictionCommand, now: dt.datetime) -> str:
-        """Return the line of a command as seen at `now`.
+    def cells(self, command: EvictionCommand, now: dt.datetime) -> list[str]:
+        """Return the cells of a command as seen at `now`.
 
         Raises:
             ValueError: one of its instants is malformed or has no zone.
         """
-        return self._columns.line([column.cell(command, now) for column in self._shown])
+        return [column.cell(command, now) for column in self._shown]
+
+    def lines(self, rows: Sequence[Sequence[str]]) -> Iterator[str]:
+        """Yield the lines of rows that are printed together, and titles where they are needed."""
+        return self._columns.lines(rows)
 
 
 def distance(seconds: float) -> str:
@@ -86,8 +90,8 @@ COMMAND_COLUMNS: Final = (
     CommandColumn("DEADLINE", 27, lambda command, _: _shown(command.deadline)),
     CommandColumn("IN", 8, _until),  # how far away the deadline is
     CommandColumn("VERDICT", 17, lambda command, _: command.reason.verdict),
-    CommandColumn("TAINT", 0, lambda command, _: taint_text(command.reason.taint)),
     CommandColumn("TRY", 0, lambda command, _: f"{command.attempt}/{command.revision}"),
+    CommandColumn("TAINT", 0, lambda command, _: taint_text(command.reason.taint)),  # of any length, so the last
 )
 
 _BY_TITLE: Final = {column.title: column for column in COMMAND_COLUMNS}

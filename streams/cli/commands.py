@@ -93,6 +93,7 @@ def commands(
         show.begin()
         for batch in batches:
             show.batch(batch)
+        show.end()
     return ExitCode.DONE
 
 
@@ -118,6 +119,8 @@ class _Show:
         self._topic = topic
         terminal = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
         self._rows = CommandRows(terminal) if as_text else None
+        self._has_titles = False
+        self._cells: list[list[str]] = []
         self._left = maximum
         self._wanted = wanted
         self._decoder = msgspec.json.Decoder(EvictionCommand)
@@ -127,26 +130,37 @@ class _Show:
         return self._left == 0
 
     def begin(self) -> None:
-        if self._rows is not None:
+        """Give a terminal its titles at once; in a pipe the first rows say how wide they are."""
+        if sys.stdout.isatty():
+            self.end()
+
+    def end(self) -> None:
+        """Print the titles if there are none yet."""
+        if self._rows is not None and not self._has_titles:
             self._write(self._rows.titles().encode())
             sys.stdout.buffer.flush()
+            self._has_titles = True
 
     def batch(self, records: Iterable[FollowedRecord]) -> None:
         for record in records:
             if self.is_full:
                 break
             try:
-                line = self._line(record.value)
+                is_wanted = self._take(record.value)
             except (ValueError, RecursionError) as error:
                 warn(f"{self._topic}, {record.place} cannot be read: {error}")
                 continue
-            if line is not None:
-                self._write(line)
-                self._left = None if self._left is None else self._left - 1
+            if is_wanted and self._left is not None:
+                self._left -= 1
+        if self._rows is not None and self._cells:
+            for line in self._rows.lines(self._cells):
+                self._write(line.encode())
+            self._has_titles = True
+            self._cells.clear()
         sys.stdout.buffer.flush()
 
-    def _line(self, value: bytes | None) -> bytes | None:
-        """Return the line for a record, `None` if it is not wanted. Raises `ValueError` if it cannot be read."""
+    def _take(self, value: bytes | None) -> bool:
+        """Write a message, or keep its row, if it is wanted. Raises `ValueError` if it cannot be read."""
         import msgspec
 
         from evictstream.models.messages.command import COMMAND_KIND
@@ -161,13 +175,15 @@ class _Show:
         if command.kind != COMMAND_KIND:
             raise ValueError("not an eviction command")
         if not self._wanted(command):
-            return None
+            return False
         if self._rows is not None:
-            return self._rows.row(command, dt.datetime.now(dt.UTC)).encode()
+            self._cells.append(self._rows.cells(command, dt.datetime.now(dt.UTC)))
+            return True
         # Another producer may have written line breaks, which would look like two records to a program, or what steers
         # a terminal.
         whole = value if min(value) >= ord(" ") else msgspec.json.format(value, indent=-1)
-        return printable_json(whole.decode(errors="replace")).encode()
+        self._write(printable_json(whole.decode(errors="replace")).encode())
+        return True
 
     @staticmethod
     def _write(line: bytes) -> None:

@@ -111,9 +111,16 @@ class ListTable(Generic[_T]):
         self._widths = fit(widths, room)
         self._columns = {number: columns[number] for number in self._widths}
         self._has_room = room is None
+        self._places: list[int] = []
+
+    @property
+    def has_moved(self) -> bool:
+        """Whether columns have moved since the titles were returned: they belong before the next row again."""
+        return self._places != list(self._widths.values())[:-1]
 
     def titles(self) -> str:
-        """Return the first line."""
+        """Return the line of titles."""
+        self._places = list(self._widths.values())[:-1]
         return self._line([column.title for column in self._columns.values()])
 
     def row(self, item: _T) -> str:
@@ -171,7 +178,10 @@ class ListPrinter(Generic[_T]):
             self._table = ListTable(self._kind, is_wide=is_wide, room=room, first=first, is_watch=is_watch)
             self._print(self._table.titles(), "bold")
         for item in coming:
-            self._print(self._table.row(item), "red" if self._kind.is_alarming(item) else "")
+            row = self._table.row(item)
+            if self._table.has_moved:
+                self._print(self._table.titles(), "bold")
+            self._print(row, "red" if self._kind.is_alarming(item) else "")
 
     def begin_watch(self, items: Iterable[_T]) -> None:
         """Print what is there at the beginning of a watch; for programs as additions."""

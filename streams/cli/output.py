@@ -89,14 +89,15 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
 
 def print_long_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     """Print rows under column titles as they come, the first `LOOK_AHEAD_ROWS` together; breaks no line."""
-    coming = iter(rows)
+    coming, table = iter(rows), Columns(columns)
     first = list(itertools.islice(coming, LOOK_AHEAD_ROWS))
-    lines = Columns([len(title) for title in columns])
-    for row in first:
-        lines.make_room(row)
-    say_title(lines.line(columns))
-    for row in itertools.chain(first, coming):
-        print(lines.line(row))  # noqa: T201 - typer would flush each line
+    lines = table.lines(first)
+    say_title(next(lines, None) or table.titles())
+    for line in lines:
+        print(line)  # noqa: T201 - typer would flush each line
+    for row in coming:
+        for line in table.lines([row]):
+            print(line)  # noqa: T201 - as above
     sys.stdout.flush()
 
 

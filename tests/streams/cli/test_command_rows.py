@@ -17,13 +17,17 @@ NOW = dt.datetime(2026, 11, 21, 2, 15, tzinfo=dt.UTC)
 
 
 def cells(found: EvictionCommand) -> list[str]:
-    return CommandRows().row(found, NOW).split()
+    return row_of(CommandRows(), found).split()
+
+
+def row_of(rows: CommandRows, found: EvictionCommand) -> str:
+    *_, row = rows.lines([rows.cells(found, NOW)])
+    return row
 
 
 def test_each_title_stands_over_its_cells() -> None:
     rows = CommandRows()
-    row = rows.row(command(deadline="2026-11-21T02:20:00.123456Z"), NOW)
-    titles = rows.titles()  # after the row, which may have widened columns
+    titles, row = rows.lines([rows.cells(command(deadline="2026-11-21T02:20:00.123456Z"), NOW)])
     places = [*((found[0], found.start()) for found in re.finditer(r"\S+", titles)), ("", len(row))]
     table = {title: row[start:end].strip() for (title, start), (_, end) in itertools.pairwise(places)}
     assert table == {
@@ -58,7 +62,7 @@ def test_an_instant_that_is_none_is_an_error(deadline: str) -> None:
 def test_rows_do_not_break_in_a_narrow_terminal(terminal: int) -> None:
     rows = CommandRows(terminal)
     assert rows.titles().split() == ["TIME", "ACTION", "POD", "NODE", "IN"]
-    row = rows.row(command(deadline="2026-11-21T02:20:00.123456Z"), NOW)
+    row = row_of(rows, command(deadline="2026-11-21T02:20:00.123456Z"))
     assert row.split() == ["02:15:00", "Schedule", "shop/p-1", "n-1", "5m0s"]
     assert len(row) <= 80
 
@@ -67,17 +71,31 @@ def test_a_wide_terminal_has_all_columns() -> None:
     assert CommandRows(200).titles() == CommandRows().titles()
 
 
-def test_columns_stay_under_their_titles_and_widen() -> None:
+@pytest.mark.parametrize(
+    "long",
+    [
+        pytest.param(command(cluster="x" * 60), id="cluster"),
+        pytest.param(command(pod="x" * 60), id="pod"),
+        pytest.param(command(node="x" * 60), id="node"),
+    ],
+)
+def test_each_row_stands_under_titles_of_its_own(long: EvictionCommand) -> None:
     rows = CommandRows()
-    titles, short = rows.titles(), rows.row(command(), NOW)
-    assert short.index("n-1") == titles.index("NODE")
-    long = rows.row(command(pod="p" * 60), NOW)
-    again = rows.row(command(), NOW)
-    assert again.index(" n-1") == long.index(" n-1") > short.index(" n-1")
+    usual = command()
+    printed = [rows.titles()]
+    for together in ([usual], [usual, long], [usual], [long]):
+        printed += rows.lines([rows.cells(found, NOW) for found in together])
+    kinds = [line.startswith("TIME") for line in printed]
+    assert kinds == [True, False, True, False, False, False, False]
+    titles_at: list[int] = []
+    for line in printed:
+        places = [one.start() for one in re.finditer(r"\S+", line)]
+        titles_at = places if line.startswith("TIME") else titles_at
+        assert places == titles_at
 
 
 def test_names_do_not_steer_the_terminal() -> None:
-    assert "\x1b" not in CommandRows().row(command(pod="p\x1b[2J\n"), NOW)
+    assert "\x1b" not in row_of(CommandRows(), command(pod="p\x1b[2J\n"))
 
 
 @pytest.mark.parametrize(

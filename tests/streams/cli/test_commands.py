@@ -62,6 +62,14 @@ class TestOnAPipe:
         assert titles.startswith("TIME")
         assert "shop/p-1" in row
 
+    def test_a_long_name_moves_no_row_from_its_title(self, declared: Settings) -> None:
+        write(declared, encode(command()), encode(command(cluster="c" * 40)), encode(command(pod="p-2")))
+        titles, *rows = run(declared, *ALL, "-o", "text").stdout.decode().splitlines()
+        assert [row.index("shop/p-") for row in rows] == [titles.index("POD")] * 3
+
+    def test_a_pipe_has_titles_without_any_row(self, declared: Settings) -> None:
+        assert run(declared, *ALL, "-o", "text").stdout.startswith(b"TIME")
+
     def test_unreadable_records_are_reported_and_the_rest_goes_on(self, declared: Settings) -> None:
         other = encode(command()).replace(b"EvictionCommand", b"SomethingElse!!")
         write(declared, b"nope", None, b"{}", other, encode(command(pod="a")))

@@ -81,6 +81,22 @@ def test_a_watch_has_titles_before_the_first_row(capsys: pytest.CaptureFixture[s
     assert capsys.readouterr().out.splitlines() == ["FRUIT  WEIGHT", "apple  3"]
 
 
+def test_longer_names_in_a_watch_bring_titles_again(capsys: pytest.CaptureFixture[str]) -> None:
+    printer = ListPrinter(KIND, ListFormat.TABLE)
+    printer.begin_watch(FRUITS[:1])
+    printer.change("ADDED", Fruit("grape", 1_000_000))  # the last column moves nothing
+    printer.change("ADDED", Fruit("blackberry", 2))
+    printer.change("ADDED", FRUITS[0])
+    assert capsys.readouterr().out.splitlines() == [
+        "FRUIT  WEIGHT",
+        "apple  3",
+        "grape  1000000",
+        "FRUIT       WEIGHT",
+        "blackberry  2",
+        "apple       3",
+    ]
+
+
 def test_changes_are_what_counts() -> None:
     before = {"a": Fruit("a", 1), "b": Fruit("b", 1), "c": Fruit("c", 1)}
     after = {"a": Fruit("a", 1), "b": Fruit("b", 2), "d": Fruit("d", 1)}

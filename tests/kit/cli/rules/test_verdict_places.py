@@ -160,11 +160,12 @@ def test_json_items_are_printed_before_later_ones_are_made(capsys: pytest.Captur
     print_long_json({"head": True}, "items", items())
 
 
-def test_a_wide_cell_far_down_shifts_and_loses_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_wide_cell_far_down_brings_titles_and_loses_nothing(capsys: pytest.CaptureFixture[str]) -> None:
     print_long_table(["a", "b"], [("x", "y")] * LOOK_AHEAD_ROWS + [("x" * 500, "y"), ("x", "y")])
-    *_, before, wide, after = capsys.readouterr().out.splitlines()
+    *_, before, titles, wide, after = capsys.readouterr().out.splitlines()
     assert (before, wide) == ("x  y", f"{'x' * 500}  y")
-    assert after.split() == ["x", "y"]
+    assert (titles.split(), after.split()) == (["a", "b"], ["x", "y"])
+    assert titles.index("b") == after.index("y") == wide.index("y")
 
 
 class _MostHeld(io.StringIO):
