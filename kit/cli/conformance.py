@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from evictstream.streams.cli.global_options import global_options
-from evictstream.streams.cli.output import OutputFormat, print_json, print_table, say
+from evictstream.streams.cli.output import OUTPUT_FORMATS, OutputFormat, print_json, print_table, say
 from evictstream.streams.cli.stop_signals import StopSignals
 from evictstream.streams.errors import EndSilentError, ExitCode
 
@@ -30,7 +30,7 @@ Command = Annotated[
 ]
 Output = Annotated[
     OutputFormat | None,
-    typer.Option("--output", "-o", help="Default: text on a terminal, otherwise JSON."),
+    typer.Option("--output", "-o", help="Default: text on a terminal, otherwise JSON.", metavar=OUTPUT_FORMATS),
 ]
 
 

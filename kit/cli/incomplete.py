@@ -20,6 +20,7 @@ AllowOption = Annotated[
     typer.Option(
         "--allow",
         help="Exit with 0 although this is missing, as reported on stderr; repeatable.",
+        metavar="|".join(ShortfallKind),
     ),
 ]
 """Declare it as `allow: AllowOption = None`."""

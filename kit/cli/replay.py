@@ -82,7 +82,8 @@ def replay(
     results: Annotated[
         Results | None,
         typer.Option(
-            help="recorded, or played: each eviction succeeds, its pod is deleted. Default: recorded, if there are any."
+            help="played: each eviction succeeds, its pod is deleted. Default: recorded, if there are any.",
+            metavar="|".join(Results),
         ),
     ] = None,
     toleration_seconds: Annotated[

@@ -37,10 +37,14 @@ def broker(
     ] = None,
     port: Annotated[
         int | None,
-        typer.Option(help="Port for clients. Default: a free one.", min=1, max=65_535),
+        typer.Option(help="Port for clients. Default: a free one.", min=1, max=65_535, metavar="PORT"),
     ] = None,
-    nodes: Annotated[int, typer.Option(help="Number of brokers; with three, leaders can move.", min=1, max=5)] = 1,
-    heap_megabytes: Annotated[int, typer.Option(help="Java heap of each node.", min=256, max=65_536)] = 512,
+    nodes: Annotated[
+        int, typer.Option(help="Number of brokers; with three, leaders can move.", min=1, max=5, metavar="NUMBER")
+    ] = 1,
+    heap_megabytes: Annotated[
+        int, typer.Option(help="Java heap of each node.", min=256, max=65_536, metavar="MEGABYTES")
+    ] = 512,
     output: OutputOption = OutputFormat.TEXT,
 ) -> None:
     """Run an embedded Kafka on loopback until Ctrl-C or SIGTERM; for trying out, not for production.

@@ -11,7 +11,7 @@ import typer
 
 from evictstream.models.messages.vocabulary import Action
 from evictstream.streams.cli.global_options import global_options
-from evictstream.streams.cli.output import OutputFormat, warn
+from evictstream.streams.cli.output import OUTPUT_FORMATS, OutputFormat, warn
 from evictstream.streams.cli.stop_signals import StopSignals
 from evictstream.streams.cli.topic_times import read_start
 from evictstream.streams.errors import ExitCode
@@ -44,18 +44,26 @@ def commands(
     node: Annotated[str | None, typer.Option(help="Only this node.", metavar="NAME")] = None,
     action: Annotated[
         list[Action] | None,
-        typer.Option(help="Only schedule, evict or cancel; repeatable.", metavar="ACTION", case_sensitive=False),
+        typer.Option(
+            help="Only this kind of command; repeatable.", metavar="schedule|evict|cancel", case_sensitive=False
+        ),
     ] = None,
-    maximum: Annotated[int | None, typer.Option("--max", help="Exit after N commands.", min=1, metavar="N")] = None,
+    maximum: Annotated[
+        int | None, typer.Option("--max", help="Exit after so many commands.", min=1, metavar="NUMBER")
+    ] = None,
     idle_seconds: Annotated[
         float | None,
         typer.Option(
-            help="Exit when all is read and no command has arrived for S seconds. Default: never.", min=0, metavar="S"
+            help="Exit when all is read and no command has arrived for so long. Default: never.",
+            min=0,
+            metavar="SECONDS",
         ),
     ] = None,
     output: Annotated[
         OutputFormat | None,
-        typer.Option("--output", "-o", help="Default: text on a terminal, otherwise JSON lines."),
+        typer.Option(
+            "--output", "-o", help="Default: text on a terminal, otherwise JSON lines.", metavar=OUTPUT_FORMATS
+        ),
     ] = None,
 ) -> ExitCode:
     """Follow the eviction commands, until stopped.

@@ -20,7 +20,7 @@ class Shell(enum.StrEnum):
 
 @app.command()
 def completion(
-    shell: Annotated[Shell, typer.Argument(help="The shell.", show_default=False)],
+    shell: Annotated[Shell, typer.Argument(help="The shell: bash, zsh or fish.", metavar="SHELL", show_default=False)],
 ) -> None:
     """Print the script that completes commands and options in a shell.
 

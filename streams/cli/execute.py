@@ -40,8 +40,10 @@ def execute(  # noqa: PLR0917 - typer reads options from positional parameters
         str | None,
         typer.Option(help="Default: KUBECONFIG, ~/.kube/config, or the pod's service account.", metavar="FILE"),
     ] = None,
-    rate: Annotated[float, typer.Option(min=0.01, help="Most evictions per second, per cluster.")] = 1_000.0,
-    burst: Annotated[int, typer.Option(min=1, help="Evictions at once after an idle time.")] = 100,
+    rate: Annotated[
+        float, typer.Option(min=0.01, help="Most evictions per second, per cluster.", metavar="NUMBER")
+    ] = 1_000.0,
+    burst: Annotated[int, typer.Option(min=1, help="Evictions at once after an idle time.", metavar="NUMBER")] = 100,
     delete_after: Annotated[
         float | None,
         typer.Option(
@@ -52,7 +54,10 @@ def execute(  # noqa: PLR0917 - typer reads options from positional parameters
     ] = None,
     events: Annotated[
         Literal["none", "evictions", "all"],
-        typer.Option(help="Kubernetes Events on pods: none, evictions, or also scheduled and cancelled ones."),
+        typer.Option(
+            help="Kubernetes Events on pods: none, evictions, or also scheduled and cancelled ones.",
+            metavar="none|evictions|all",
+        ),
     ] = "evictions",
     start: Annotated[
         str | None,

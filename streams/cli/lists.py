@@ -43,7 +43,12 @@ class ListFormat(enum.StrEnum):
 
 ListOption = Annotated[
     ListFormat,
-    typer.Option("--output", "-o", help="A table, a table with all columns, or json, yaml or names for programs."),
+    typer.Option(
+        "--output",
+        "-o",
+        help="A table, a table with all columns, or json, yaml or names for programs.",
+        metavar="|".join(ListFormat),
+    ),
 ]
 """Declare it as `output: ListOption = ListFormat.TABLE`."""
 

@@ -31,7 +31,7 @@ from typing import Annotated, Any, cast
 
 import typer
 import typer.completion
-from typer.core import TyperCommand, TyperGroup
+from typer.core import TyperArgument, TyperCommand, TyperGroup
 
 from evictstream.streams.cli.failures import Failure, asks_for_json, say_as_json
 from evictstream.streams.cli.global_options import (
@@ -151,18 +151,25 @@ def _take_global_options(command: AnyCommand) -> None:
 
 
 def _fit_help(command: AnyCommand) -> None:
-    """Have help name each option whole, and no `<bool>` behind flags, which take no value; typer cannot be told so.
+    """Have help name each option whole, and no types: none behind flags and arguments; typer cannot be told so.
 
     The boxes of rich cut names where a terminal has too few columns. There help is plain, and its lists stay lists.
     """
     options = command.get_params(typer.Context(command, help_option_names=HELP_OPTIONS))
     for option in options:
-        if getattr(option, "is_flag", False):
+        if getattr(option, "is_flag", False):  # it takes no value
             option.metavar = ""
+        elif isinstance(option, TyperArgument):  # its name is there
+            option.display_type_rich = _no_type  # type: ignore[method-assign, assignment]
     longest = max(len(name) for option in options for name in option.opts)
     if shutil.get_terminal_size().columns < COLUMNS_FOR_A_NAME * longest:
         command.rich_markup_mode = None
         command.help = (command.help or "").replace("\n\n* ", "\n\n\b\n* ")
+
+
+def _no_type(*, ctx: Any) -> str | None:  # noqa: ARG001 - typer calls it so
+    """Return what help has instead of `<str>` or `<list[str]>`."""
+    return None
 
 
 app = typer.Typer(

@@ -26,9 +26,12 @@ class OutputFormat(enum.StrEnum):
     JSON = "json"
 
 
+OUTPUT_FORMATS = "|".join(OutputFormat)
+"""For the help of an option."""
+
 OutputOption = Annotated[
     OutputFormat,
-    typer.Option("--output", "-o", help="text for people, json for programs."),
+    typer.Option("--output", "-o", help="text for people, json for programs.", metavar=OUTPUT_FORMATS),
 ]
 """Declare it as `output: OutputOption = OutputFormat.TEXT`."""
 
