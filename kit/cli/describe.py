@@ -44,7 +44,7 @@ def pod(
     * `evictstream describe pod cart-7d9 -n shop --cluster prod-eu-1 -o json`
     """
     from evictstream.kit.cli.descriptions import print_pod
-    from evictstream.kit.cli.known_brakes import known_brakes
+    from evictstream.kit.cli.known_steering import known_steering
     from evictstream.kit.replay.asked_pod import AskedPod, Match
     from evictstream.kit.see.evictions import of_node
     from evictstream.kit.see.pods import listed_pod
@@ -56,8 +56,8 @@ def pod(
     settings = global_options(context).settings
     asked = AskedPod(name if namespace is None else f"{namespace}/{name}")
     read = read_known_cluster(settings, cluster)
-    with known_brakes(settings) as newest:
-        brakes = newest()
+    with known_steering(settings) as newest:
+        steering = newest()
     at_us, silences, rules = present_us(), silences_of(settings), rule_parameters(settings)
     found: dict[Match, list[tuple[StoredNode, ListedPod]]] = {match: [] for match in Match}
     addresses: list[str] = []
@@ -69,7 +69,7 @@ def pod(
             pod_namespace, _, pod_name = one.address.partition("/")
             match = asked.match(pod_namespace, pod_name, one.uid)
             if match is not Match.NONE:
-                pending = of_node(stored, at_us, silences, brakes)
+                pending = of_node(stored, at_us, silences, steering)
                 eviction = next((each for each in pending if each.pod_uid == one.uid), None)
                 found[match].append((stored, listed_pod(stored, one, rules=rules, eviction=eviction)))
     pods = found[Match.EXACT] or found[Match.BY_NAME]
@@ -108,7 +108,7 @@ def node(
     * `evictstream describe node n-1 --cluster prod-eu-1 -o json`
     """
     from evictstream.kit.cli.descriptions import DescribedNode, print_node
-    from evictstream.kit.cli.known_brakes import known_brakes
+    from evictstream.kit.cli.known_steering import known_steering
     from evictstream.kit.see.evictions import gate_of, heard_at
     from evictstream.kit.see.names import check_known
     from evictstream.kit.see.nodes import listed_node
@@ -118,14 +118,14 @@ def node(
 
     settings = global_options(context).settings
     read = read_known_cluster(settings, cluster)
-    with known_brakes(settings) as newest:
-        brakes = newest()
+    with known_steering(settings) as newest:
+        steering = newest()
     at_us, silences, rules = present_us(), silences_of(settings), rule_parameters(settings)
     nodes = [one for one in read.state.nodes() if cluster in (None, one.aggregate.cluster)]
     check_known("node", name, (one.aggregate.name for one in nodes))
     for number, stored in enumerate(one for one in nodes if one.aggregate.name == name):
         seen = listed_node(stored, at_us, silences)
-        pods = listed_pods(stored, at_us, silences, rules, brakes=brakes)
+        pods = listed_pods(stored, at_us, silences, rules, steering=steering)
         gate = gate_of(stored.cluster, at_us, silences, has_gap=stored.has_gap)
         described = DescribedNode(node=seen, gate=gate, heard_at=heard_at(stored.cluster), pods_on_it=tuple(pods))
         print_node(described, at_us, output=output, is_first=not number)

@@ -59,9 +59,9 @@ def evictions(
     """Show the evictions that are pending, the first to be done first.
 
     `IN` is the time left; with a minus, the pod has to leave since then. `GATE/RESULT` is the closed gate that holds an
-    eviction back, or the last result of an executor. `held ID`: a brake holds it. `worker`: it is due and no gate is
-    known, so a worker has closed one of its own, or none runs. `unanswered`: no executor has answered. `queued`: it
-    waits in an executor's queue.
+    eviction back, or the last result of an executor. `held ID`: a brake or policy holds it. `worker`: it is due and no
+    gate is known, so a worker has closed one of its own, or none runs. `unanswered`: no executor has answered.
+    `queued`: it waits in an executor's queue.
 
     Labels are those of nodes. They come from the nodes topic, so `-l` takes longer.
 
@@ -72,7 +72,7 @@ def evictions(
     * `evictstream get evictions --cluster prod-eu-1 -l pool=spot -o wide`
     * `evictstream get evictions --since 5m -o json`
     """
-    from evictstream.kit.cli.known_brakes import known_brakes
+    from evictstream.kit.cli.known_steering import known_steering
     from evictstream.kit.cli.see_tables import evictions_kind
     from evictstream.kit.see.evictions import SeenState, pending_evictions
     from evictstream.kit.see.names import check_known
@@ -103,14 +103,16 @@ def evictions(
         return View(
             kind=evictions_kind(present_us, shows_cluster=cluster is None and len(state.cluster_names()) > 1),
             plural="evictions are pending",
-            items=lambda state, at_us, silences: filter(is_asked, pending_evictions(state, at_us, silences, brakes())),
+            items=lambda state, at_us, silences: filter(
+                is_asked, pending_evictions(state, at_us, silences, steering())
+            ),
             key=lambda one: one.eviction_id,
             same=lambda one: one,
             ended=lambda one: msgspec.structs.replace(one, state=SeenState.ENDED),
             before=filter(is_asked, ended),
         )
 
-    with known_brakes(settings) as brakes:
+    with known_steering(settings) as steering:
         return see(settings, cluster, view_of, output=output, is_watched=watch)
 
 

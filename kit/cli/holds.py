@@ -18,7 +18,7 @@ from evictstream.streams.errors import ExitCode, WrongUseError
 if TYPE_CHECKING:
     from collections import Counter
 
-    from evictstream.streams.broker.brakes_reader import BrakesReader
+    from evictstream.streams.broker.steering_readers import BrakesReader
     from evictstream.streams.settings import Settings
 
 app = typer.Typer(add_completion=False, rich_markup_mode="markdown")

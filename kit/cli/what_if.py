@@ -132,7 +132,7 @@ def what_if(
       --node-eviction-rate 1`
     * `evictstream what-if incident.jsonl.gz --toleration-seconds node.kubernetes.io/unreachable=60`
     """
-    from evictstream.kit.cli.known_brakes import tell_brakes
+    from evictstream.kit.cli.known_steering import tell_steering
     from evictstream.kit.cli.what_if_silence import print_silence
     from evictstream.kit.cli.what_if_tables import print_preview, print_preview_json
     from evictstream.kit.replay.edited_records import read_seconds
@@ -174,7 +174,7 @@ def what_if(
     exit_code = tell_shortfalls(_shortfalls(tables, source), allow)  # before what is missing makes an error
     name = _cluster_name(tables, cluster)
     if not files:
-        tell_brakes(settings, name, tables.at_us)
+        tell_steering(settings, name, tables.at_us)
     cluster_state = tables.cluster(name)
     _check_names(cluster_state, choice)
     if silent:

@@ -129,8 +129,8 @@ def _attempt(decision: SourcedDecision, earlier: _OpenEviction | None) -> Iterat
         yield _stay(it)
     if it.decision is DecisionKind.RETRIED:
         yield f"Attempt {it.attempt} is issued. {_view(it)}"
-        if it.held_by is not None:
-            yield f"The brake {it.held_by} has held it until then."
+        if (holder := _holder(it)) is not None:
+            yield f"The {holder} has held it until then."
     else:
         again = "" if it.attempt == 1 else f" again, as attempt {it.attempt}"
         yield f"The eviction is issued{again}, {_late(decision, earlier)}."
@@ -153,8 +153,8 @@ def _late(decision: SourcedDecision, earlier: _OpenEviction | None) -> str:
     if issued_us - owed_us < ON_TIME_US:
         return "on time" if it.known_at is None else f"as soon as {since}"
     late = f"{_seconds(issued_us - owed_us)} s after {since}"
-    if it.held_by is not None:
-        return f"{late}: the brake {it.held_by} has held it until then"
+    if (holder := _holder(it)) is not None:
+        return f"{late}: the {holder} has held it until then"
     if earlier is None or earlier.deadline != it.deadline:
         return f"{late}; these records do not show why"
     if earlier.came_us - owed_us < ON_TIME_US:
@@ -262,3 +262,10 @@ _DONE: Final[dict[DecisionKind, Callable[[DecisionRecord], str]]] = {
     DecisionKind.CANCELLED: _cancelled,
     DecisionKind.COMPLETED: lambda it: f"The eviction is over: {_ended(it)}.",
 }
+
+
+def _holder(it: DecisionRecord) -> str | None:
+    """Name what has held an attempt until it was issued."""
+    if it.policy is not None:
+        return f"policy {it.policy.name} (revision {it.policy.revision}, {it.policy.clause})"
+    return None if it.held_by is None else f"brake {it.held_by}"

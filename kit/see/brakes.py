@@ -89,6 +89,6 @@ def count_held(brakes: Brakes, state: StoredState, now_us: int) -> Counter[str]:
             eviction = pod.eviction
             if eviction is None or eviction.state is EvictionState.DONE or eviction.owed_us > now_us:
                 continue
-            subject = subject_of(pod, eviction, eviction.due)
+            subject = subject_of(stored.aggregate, pod, eviction, eviction.due)
             held.update(one.brake.id for one in of_cluster[cluster] if one.hold(subject, now_us) is not None)
     return held

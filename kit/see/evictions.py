@@ -8,18 +8,19 @@ from typing import NamedTuple
 
 import msgspec
 
+from evictstream.kit.see.steering import UNSTEERED, Steering
 from evictstream.kit.see.stored_state import StoredNode, StoredState
-from evictstream.models.eviction import Eviction, EvictionState, PodState
+from evictstream.models.eviction import Eviction, EvictionState, NodeAggregate, PodState
 from evictstream.models.eviction.cluster import ClusterState
 from evictstream.models.eviction.executor_queue import is_only_observed
-from evictstream.models.eviction.held_attempts import hold_of
+from evictstream.models.eviction.held_attempts import subject_of
 from evictstream.models.eviction.step import eviction_id
 from evictstream.models.instants import instant_text
 from evictstream.models.kubernetes.taints import BareTaint
 from evictstream.models.kubernetes.tolerations import Toleration
 from evictstream.models.messages.decision import DecisionRecord
 from evictstream.models.messages.vocabulary import DecisionKind, Outcome, Verdict
-from evictstream.models.steering.brakes import NO_BRAKES, Brakes, StandingBrake
+from evictstream.models.steering.holds import Holder, longest_hold
 
 
 class SeenState(enum.StrEnum):
@@ -67,7 +68,8 @@ class ListedEviction(msgspec.Struct, frozen=True, gc=False, rename="camel", omit
         queued: whether the executor has reported that it waits in its queue.
         last_result: the result that was counted for the newest attempt.
         gate: the closed gate that holds it back.
-        held_by: id of the brake that holds it: of those that were given, or the one for which an executor holds it.
+        held_by: what holds it: a brake, by its id, or a policy, as `policy/NAME/REVISION/CLAUSE`; of those that were
+            given, or the brake for which an executor holds it.
         ended_at: when it ended.
     """
 
@@ -117,32 +119,36 @@ class Silences(NamedTuple):
 
 
 def pending_evictions(
-    state: StoredState, now_us: int, silences: Silences, brakes: Brakes = NO_BRAKES
+    state: StoredState, now_us: int, silences: Silences, steering: Steering = UNSTEERED
 ) -> list[ListedEviction]:
     """List the evictions that have not ended, the first to be done first; `now_us` in microseconds since 1970."""
-    found = [one for node in state.nodes() for one in of_node(node, now_us, silences, brakes)]
+    found = [one for node in state.nodes() for one in of_node(node, now_us, silences, steering)]
     return sorted(found, key=lambda one: (one.at, one.cluster, one.address))
 
 
-def of_node(node: StoredNode, now_us: int, silences: Silences, brakes: Brakes = NO_BRAKES) -> Iterator[ListedEviction]:
+def of_node(
+    node: StoredNode, now_us: int, silences: Silences, steering: Steering = UNSTEERED
+) -> Iterator[ListedEviction]:
     """Yield the open evictions of a node's pods."""
     gate = gate_of(node.cluster, now_us, silences, has_gap=node.has_gap)
-    standing = brakes.of_cluster(node.aggregate.cluster, now_us) if brakes.standing else ()
+    standing = steering.of_cluster(node.aggregate.cluster, now_us)
     for pod in node.aggregate.pods.values():
         eviction = pod.eviction
         if eviction is not None and eviction.state is not EvictionState.DONE:
             one = _seen(node, pod, eviction, gate=gate, now_us=now_us, silences=silences)
-            held_by = _held_by(pod, eviction, standing, now_us)
+            held_by = _held_by(node.aggregate, pod, eviction, standing, now_us)
             yield one if held_by is None else msgspec.structs.replace(one, held_by=held_by)
 
 
-def _held_by(pod: PodState, eviction: Eviction, brakes: Sequence[StandingBrake], now_us: int) -> str | None:
+def _held_by(
+    aggregate: NodeAggregate, pod: PodState, eviction: Eviction, holders: Sequence[Holder], now_us: int
+) -> str | None:
     wakeup_us = eviction.wakeup_us
     if wakeup_us is None or wakeup_us > now_us:
         return None
-    hold = hold_of(pod, eviction, eviction.due, brakes, now_us)
+    hold = longest_hold(holders, subject_of(aggregate, pod, eviction, eviction.due), now_us) if holders else None
     if hold is not None:
-        return hold.brake
+        return hold.by
     return eviction.held_by if eviction.is_held_by_executor else None
 
 

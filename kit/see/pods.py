@@ -6,11 +6,11 @@ import msgspec
 
 from evictstream.kit.replay.why_nothing import PodCase, why_nothing
 from evictstream.kit.see.evictions import ListedEviction, Silences, of_node
+from evictstream.kit.see.steering import UNSTEERED, Steering
 from evictstream.kit.see.stored_state import StoredNode
 from evictstream.models.eviction import PodState, RuleParameters
 from evictstream.models.instants import instant_text
 from evictstream.models.kubernetes.tolerations import Toleration
-from evictstream.models.steering.brakes import NO_BRAKES, Brakes
 
 
 class ListedPod(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=True, kw_only=True):
@@ -37,10 +37,10 @@ class ListedPod(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defa
 
 
 def listed_pods(
-    stored: StoredNode, now_us: int, silences: Silences, rules: RuleParameters, brakes: Brakes = NO_BRAKES
+    stored: StoredNode, now_us: int, silences: Silences, rules: RuleParameters, steering: Steering = UNSTEERED
 ) -> list[ListedPod]:
     """Describe the pods of a node: those with a pending eviction first, the first to be done first, then by name."""
-    pending = {one.pod_uid: one for one in of_node(stored, now_us, silences, brakes)}
+    pending = {one.pod_uid: one for one in of_node(stored, now_us, silences, steering)}
     pods = [
         listed_pod(stored, pod, rules=rules, eviction=pending.get(pod.uid)) for pod in stored.aggregate.pods.values()
     ]

@@ -1,22 +1,23 @@
-"""What the brakes mean for the next attempt of an eviction (docs/messages.md#brakes).
+"""What brakes and policies mean for the next attempt of an eviction (docs/messages.md#brakes).
 
-A brake puts attempts off and changes nothing else: neither window nor deadline, nor what cancels or ends an eviction.
+They put attempts off and change nothing else: neither window nor deadline, nor what cancels or ends an eviction.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Final
 
 from evictstream.models.eviction.rule_parameters import RuleParameters
-from evictstream.models.eviction.state import Due, Eviction, PodState
+from evictstream.models.eviction.state import Due, Eviction, NodeAggregate, PodState
 from evictstream.models.instants import SECOND_US
-from evictstream.models.steering.brakes import Hold, StandingBrake, Subject, longest_hold
+from evictstream.models.steering.brakes import StandingBrake
+from evictstream.models.steering.holds import Holder, Subject
 
 BOTH_KNOW_US: Final = 5 * SECOND_US
 """So long after `Held` worker and executor know the same brakes: whose view is older than 3 s acts on no eviction."""
 
 
 def owed_after_held_us(
-    pod: PodState, eviction: Eviction, brakes: Iterable[StandingBrake], rules: RuleParameters
+    pod: PodState, eviction: Eviction, holders: Iterable[Holder], rules: RuleParameters
 ) -> int | None:
     """Return when the next attempt is owed after `Held`, if nothing but the executor's brake holds it.
 
@@ -26,6 +27,7 @@ def owed_after_held_us(
     latest_us = eviction.next_attempt_us
     if latest_us is None:
         return None
+    brakes = (each for each in holders if isinstance(each, StandingBrake))
     standing = next((each for each in brakes if each.brake.id == eviction.held_by), None)
     until_us = 0 if standing is None else standing.until_us(pod.uid)
     if until_us is None:
@@ -35,15 +37,25 @@ def owed_after_held_us(
     return min(latest_us, until_us)
 
 
-def hold_of(pod: PodState, eviction: Eviction, due: Due, brakes: Sequence[StandingBrake], now_us: int) -> Hold | None:
-    """Return what holds an attempt that is owed now; None if nothing does.
+def subject_of(aggregate: NodeAggregate, pod: PodState, eviction: Eviction, due: Due) -> Subject:
+    """Return an eviction as brakes and policies see it; the zone of its node is not known here.
 
-    What became due after the end of a brake is not spread. An attempt that the executor holds has been due since it was
+    What became due after the end of a hold is not spread. An attempt that the executor holds has been due since it was
     issued, any other one since it is owed.
+
+    Args:
+        aggregate: of the pod's node.
+        pod: the pod.
+        eviction: the open one of the pod.
+        due: why the pod has to leave; that taint counts, whatever else would be a reason.
     """
-    return longest_hold(brakes, subject_of(pod, eviction, due), now_us)
-
-
-def subject_of(pod: PodState, eviction: Eviction, due: Due) -> Subject:
-    """Return an eviction as brakes see it; the zone of its node is not known here."""
-    return Subject(pod.address.partition("/")[0], pod.uid, due.taint.key, eviction.held_since_us)
+    taints = () if aggregate.node is None else aggregate.node.taints
+    since_us = next((state.since_us for state in taints if state.taint == due.taint), due.window_start_us)
+    return Subject(
+        namespace=pod.address.partition("/")[0],
+        pod_uid=pod.uid,
+        taint=due.taint.key,
+        due_us=eviction.held_since_us,
+        node=aggregate.name,
+        taint_since_us=since_us,
+    )

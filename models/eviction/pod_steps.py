@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Final, assert_never
 
 from evictstream.models.eviction.executor_queue import ExecutorQueue, held_until_us, is_only_observed
-from evictstream.models.eviction.held_attempts import hold_of, owed_after_held_us
+from evictstream.models.eviction.held_attempts import owed_after_held_us, subject_of
 from evictstream.models.eviction.lifecycle import issue, reconcile, remove, report, wait_us
 from evictstream.models.eviction.node_steps import expire
 from evictstream.models.eviction.rendering import render
@@ -45,7 +45,8 @@ from evictstream.models.kubernetes.resource_versions import (
 from evictstream.models.kubernetes.shapes import TERMINAL_PHASES
 from evictstream.models.messages.events import PodEvent, ResultEvent
 from evictstream.models.messages.vocabulary import CauseKind, EventType, EvictionState, Outcome, Verdict
-from evictstream.models.steering.brakes import Hold, StandingBrake
+from evictstream.models.steering.holds import Hold, Holder, longest_hold
+from evictstream.models.steering.policies import longest_patience_us
 
 _CHANGED = InputEffect.CHANGED  # see `evictstream.models.eviction` for these constants
 _POD = RowKind.POD
@@ -187,7 +188,7 @@ def fire(
     *,
     heard_us: int | None = None,
     queue: ExecutorQueue | None = None,
-    brakes: Sequence[StandingBrake] = (),
+    holders: Sequence[Holder] = (),
     held_by: str | None = None,
 ) -> Changes:
     """Apply a wake-up: decide again with the newest facts, and issue the attempt that is owed to this pod now.
@@ -203,9 +204,9 @@ def fire(
         heard_us: when the cluster's feed was last heard, for the record of an attempt; None if it never was.
         queue: what the cluster's executor last reported; what waits there is not issued again. None without a report.
             What was only observed has no wake-up of its own: call this for it after each report.
-        brakes: those that may hold evictions of the cluster now. Whatever has a hold has no wake-up of its own before
-            the brake ends: call this for it after each change of its brake.
-        held_by: the brake that has held it until now, for the record of an attempt.
+        holders: brakes and policies that may hold evictions of the cluster now. Whatever has a hold has no wake-up of
+            its own before the hold ends: call this for it after each change of what holds it.
+        held_by: what has held it until now, for the record of an attempt.
 
     Returns:
         The changes: an `Evict`; or a `Cancel` or a moved deadline, if the rules have changed; or only a wake-up or a
@@ -220,11 +221,13 @@ def fire(
     due = reconcile(step, pod)
     eviction = pod.eviction
     if due is not None and eviction is not None:
-        owed_us = _owed_us(pod, eviction, due, rules, queue=queue, brakes=brakes)
+        owed_us = _owed_us(pod, eviction, due, rules, queue=queue, holders=holders)
         if owed_us is not None and owed_us <= now_us:
-            step.hold = hold_of(pod, eviction, due, brakes, now_us) if brakes else None
+            subject = subject_of(aggregate, pod, eviction, due) if holders else None
+            step.hold = None if subject is None else longest_hold(holders, subject, now_us)
             if step.hold is None:
                 step.held_by = held_by or (eviction.held_by if eviction.is_held_by_executor else None)
+                step.patience_us = None if subject is None else longest_patience_us(holders, subject)
                 issue(step, pod, eviction, due)
             elif step.hold.until_us is not None:
                 step.wake(step.hold.until_us, pod_uid)
@@ -243,11 +246,11 @@ def _owed_us(
     rules: RuleParameters,
     *,
     queue: ExecutorQueue | None,
-    brakes: Sequence[StandingBrake],
+    holders: Sequence[Holder],
 ) -> int | None:
-    """Return when the next attempt is owed, if no brake of the worker holds it; None for what was only observed."""
+    """Return when the next attempt is owed, if nothing that the worker knows holds it; None for what was observed."""
     if eviction.is_held_by_executor:
-        return owed_after_held_us(pod, eviction, brakes, rules)
+        return owed_after_held_us(pod, eviction, holders, rules)
     owed_us = None if is_only_observed(eviction, queue) else eviction.wakeup_us
     # A repeat waits for the deadline too: the worker's clock may be behind the record that moved the deadline.
     if owed_us is not None and due.verdict is _TOLERATION_EXPIRES:

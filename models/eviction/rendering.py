@@ -3,11 +3,19 @@
 from evictstream.models.eviction.state import Eviction, PodState
 from evictstream.models.eviction.step import Step
 from evictstream.models.eviction.transitions import Transition, move
-from evictstream.models.instants import instant_text
+from evictstream.models.instants import LAST_INSTANT_US, instant_text
 from evictstream.models.kubernetes.matching import is_shadowing
 from evictstream.models.messages.command import COMMAND_KIND, CommandReason, EvictionCommand
-from evictstream.models.messages.decision import DECISION_KIND, DecisionRecord, PreviousDecision
-from evictstream.models.messages.vocabulary import API_VERSION, DecisionKind, DecisionWarning, Outcome, written_outcome
+from evictstream.models.messages.decision import DECISION_KIND, DecisionRecord, PolicyClause, PreviousDecision
+from evictstream.models.messages.vocabulary import (
+    API_VERSION,
+    Action,
+    DecisionKind,
+    DecisionWarning,
+    Outcome,
+    written_outcome,
+)
+from evictstream.models.steering import holds
 
 _SCHEDULED, _DUE, _MOVED = DecisionKind.SCHEDULED, DecisionKind.DUE, DecisionKind.MOVED
 _ISSUED, _RETRIED = DecisionKind.ISSUED, DecisionKind.RETRIED
@@ -41,6 +49,7 @@ def _tell(step: Step, pod: PodState, eviction: Eviction, change: Transition, dec
     eviction_id = step.eviction_id(pod, eviction)
     namespace, _, name = pod.address.partition("/")
     verdict = due.verdict if change.verdict is None else change.verdict
+    patience_us = step.patience_us if change.action is Action.EVICT else None
     window_start, deadline = instant_text(due.window_start_us), instant_text(due.deadline_us)
     if change.action is not None:
         step.commands.append(
@@ -61,11 +70,14 @@ def _tell(step: Step, pod: PodState, eviction: Eviction, change: Transition, dec
                 window_start=window_start,
                 deadline=deadline,
                 issued_at=instant_text(step.issued_at_us(due)),
+                delete_after=None if patience_us is None else _after(due.deadline_us, patience_us),
             )
         )
     is_observed = eviction.outcome is _OBSERVED  # no attempt follows before an executor reports
     next_attempt_us = None if change.after is None or is_observed else eviction.next_attempt_us
     is_issue = decision is _ISSUED or decision is _RETRIED
+    held_by = step.held_by if is_issue else eviction.held_by
+    is_of_policy = held_by is not None and holds.is_of_policy(held_by)
     heard_us = step.heard_us if is_issue else None
     has_new_deadline = decision is _SCHEDULED or decision is _DUE or decision is _MOVED
     step.decisions.append(
@@ -93,12 +105,22 @@ def _tell(step: Step, pod: PodState, eviction: Eviction, change: Transition, dec
             next_attempt_at=None if next_attempt_us is None else instant_text(next_attempt_us),
             heard_at=None if heard_us is None else instant_text(heard_us),
             outcome=written_outcome(eviction.outcome),
-            held_by=step.held_by if is_issue else eviction.held_by,
+            held_by=None if is_of_policy else held_by,
+            policy=_policy_clause(held_by) if held_by is not None and is_of_policy else None,
             outcome_reason=change.outcome_reason or None,
             previous=None if before is None else _previous(before),
             warnings=_warnings(step, pod, eviction) if has_new_deadline else (),
         )
     )
+
+
+def _after(deadline_us: int, patience_us: int) -> str:
+    return instant_text(min(deadline_us + patience_us, LAST_INSTANT_US))
+
+
+def _policy_clause(held_by: str) -> PolicyClause:
+    _, name, revision, clause = held_by.split("/")
+    return PolicyClause(name, int(revision), clause)
 
 
 def _previous(eviction: Eviction) -> PreviousDecision:

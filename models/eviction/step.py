@@ -18,7 +18,7 @@ from evictstream.models.messages.command import EvictionCommand
 from evictstream.models.messages.decision import DecisionCause, DecisionRecord
 from evictstream.models.messages.events import Origin
 from evictstream.models.messages.vocabulary import CauseKind
-from evictstream.models.steering.brakes import Hold
+from evictstream.models.steering.holds import Hold
 
 EvictionId = NewType("EvictionId", str)
 
@@ -59,7 +59,7 @@ class Changes(msgspec.Struct, frozen=True):
         wakeups: (instant in microseconds since 1970, UID of the pod or empty for the node itself). Earlier ones for the
             same UID may be dropped or kept: a stale wake-up does no harm.
         is_last: whether the step is whole; if not, other slices of it follow.
-        hold: the brake that holds an attempt that would be issued; None if none does.
+        hold: what holds an attempt that would be issued; None if nothing does.
     """
 
     effect: InputEffect
@@ -89,7 +89,8 @@ class Step:
         rules: parameters of the rules.
         at_us: the instant of the input; for a timer, now.
         heard_us: when the cluster's feed was last heard, for a step that issues; None if it never was.
-        held_by: the brake that has held what a step issues, for its record; None if none has.
+        held_by: what has held what a step issues, for its record; None if nothing has.
+        patience_us: how long after its deadline a budget may keep the pod of what it issues; None if no policy says.
         hold: as in `Changes`.
         key: `<cluster>/<node>`.
         node_uid: UID of the node that the step is about; of the old one while that one leaves.
@@ -116,6 +117,7 @@ class Step:
         "hold",
         "key",
         "node_uid",
+        "patience_us",
         "rules",
         "wakeups",
     )
@@ -137,6 +139,7 @@ class Step:
         self.at_us = at_us
         self.heard_us = heard_us
         self.held_by: str | None = None
+        self.patience_us: int | None = None
         self.hold: Hold | None = None
         self.node_uid = aggregate.node.uid if aggregate.node is not None else None
         self.coverages: Coverages = {}

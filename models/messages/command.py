@@ -85,6 +85,13 @@ class EvictionCommand(
     ]
     deadline: Annotated[InstantText, Meta(description="When the pod has to leave, or had to.")]
     issued_at: Annotated[InstantText, Meta(description="When this command was decided.")]
+    delete_after: Annotated[
+        InstantText | None,
+        Meta(
+            description="Of an `Evict`, by a policy: from then on a disruption budget keeps the pod no longer. An"
+            " executor that knows it puts it in the place of its own setting."
+        ),
+    ] = None
 
 
 _decoder: Final = msgspec.json.Decoder(EvictionCommand)
@@ -99,4 +106,6 @@ def decode_command(text: bytes | str) -> EvictionCommand:
     command = codec.decode(_decoder, text)
     codec.check_kind(command.api_version, command.kind, COMMAND_KIND)
     codec.check_instants(windowStart=command.window_start, deadline=command.deadline, issuedAt=command.issued_at)
+    if command.delete_after is not None:
+        codec.check_instants(deleteAfter=command.delete_after)
     return command

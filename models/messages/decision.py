@@ -59,6 +59,17 @@ class PreviousDecision(msgspec.Struct, frozen=True, gc=False, rename="camel", kw
     attempt: Annotated[Count, Meta(description="Attempts issued.")]
 
 
+class PolicyClause(msgspec.Struct, frozen=True, gc=False, rename="camel"):
+    """What of a policy has held an eviction."""
+
+    name: Annotated[str, Meta(description="Of the policy.")]
+    revision: Annotated[Revision, Meta(description="Of the policy.")]
+    clause: Annotated[
+        str,
+        Meta(description="`observe`, `settle`; or `spread`, for what an earlier revision had held."),
+    ]
+
+
 class DecisionRecord(
     msgspec.Struct,
     frozen=True,
@@ -128,6 +139,9 @@ class DecisionRecord(
             description="With the outcome `Accepted`: id of the brake for which the executor holds it (`Held`). Of"
             " `Issued` and `Retried`: of the brake that has held it until now."
         ),
+    ] = None
+    policy: Annotated[
+        PolicyClause | None, Meta(description="Of `Issued` and `Retried`: what of a policy has held it until now.")
     ] = None
     outcome_reason: Annotated[str | None, Meta(description="The executor's explanation of it.")] = None
     previous: Annotated[PreviousDecision | None, Meta(description="The eviction before; absent for a new one.")] = None

@@ -7,8 +7,7 @@ at the same instant for every reader, so a worker that starts anew, or a second 
 `Brakes` is a value. A reader replaces it with each record, so who asks keeps one view for as long as a step lasts.
 """
 
-import zlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Final, NamedTuple
 
 import msgspec
@@ -16,42 +15,11 @@ import msgspec
 from evictstream.models.instants import MILLISECOND_US, SECOND_US, microseconds
 from evictstream.models.messages.brake import Brake, decode_brake
 from evictstream.models.messages.unreadable import Unreadable
+from evictstream.models.steering.holds import Hold, Subject, share_us
 
 MOST_BRAKES: Final = 1_000
 """Brakes that stand at once. Each eviction that is due is compared with all of its cluster, so more would cost more
 than the evictions. What comes beyond it is as a record that cannot be read: everything is held."""
-
-_FRACTIONS: Final = 2**32
-
-
-class Subject(NamedTuple):
-    """An eviction that is due, as brakes see it.
-
-    Attributes:
-        namespace: of the pod.
-        pod_uid: of the pod.
-        taint: key of the taint that is the reason.
-        due_us: since when it is due, microseconds.
-        zone: of the node; None where it is not known. A brake with zones does not hold it there.
-    """
-
-    namespace: str
-    pod_uid: str
-    taint: str
-    due_us: int
-    zone: str | None = None
-
-
-class Hold(NamedTuple):
-    """An eviction that has to wait.
-
-    Attributes:
-        brake: id of what holds it.
-        until_us: when it may go, unless something else holds it then; None until somebody releases it.
-    """
-
-    brake: str
-    until_us: int | None
 
 
 class StandingBrake(NamedTuple):
@@ -64,6 +32,11 @@ class StandingBrake(NamedTuple):
 
     brake: Brake
     appended_us: int
+
+    @property
+    def holder(self) -> str:
+        """Its id."""
+        return self.brake.id
 
     @property
     def end_us(self) -> int | None:
@@ -83,7 +56,7 @@ class StandingBrake(NamedTuple):
         end_us = self.end_us
         if end_us is None:
             return None
-        return end_us + zlib.crc32(pod_uid.encode()) * self.brake.spread_seconds * SECOND_US // _FRACTIONS
+        return end_us + share_us(pod_uid, self.brake.spread_seconds)
 
     def hold(self, subject: Subject, now_us: int) -> Hold | None:
         """Return until when it holds an eviction of one of its clusters; None if it does not."""
@@ -98,24 +71,6 @@ class StandingBrake(NamedTuple):
         if end_us is None or until_us is None:
             return Hold(brake.id, None)
         return None if subject.due_us > end_us or now_us >= until_us else Hold(brake.id, until_us)
-
-
-def longest_hold(brakes: Iterable[StandingBrake], subject: Subject, now_us: int) -> Hold | None:
-    """Return what holds an eviction longest; None if nothing does."""
-    return longest(standing.hold(subject, now_us) for standing in brakes)
-
-
-def longest(holds: Iterable[Hold | None]) -> Hold | None:
-    """Return the hold that ends last; None if there is none."""
-    found: Hold | None = None
-    for hold in holds:
-        if hold is None:
-            continue
-        if hold.until_us is None:
-            return hold
-        if found is None or hold.until_us > (found.until_us or 0):
-            found = hold
-    return found
 
 
 class Brakes(msgspec.Struct, frozen=True):

@@ -5,7 +5,7 @@
 | nodes, pods, results | append time | by time | partition count, policy, time stamps |
 | commands, decisions, dead letters | free | by time | partition count, policy |
 | feeds | free | compacted | policy |
-| brakes | append time | compacted | partition count, policy, time stamps |
+| brakes, policies | append time | compacted | partition count, policy, time stamps |
 | state changelog | append time | compacted | partition count, policy, time stamps |
 
 "Free" means that any value is accepted. If a topic differs in what it "must hold", workers and feeds that use it refuse
@@ -13,9 +13,9 @@ to start (feeds accept any partition count); any other difference is a warning. 
 A changed specification changes no topic that exists: `declare_topics` only creates missing ones. Retention and the like
 come from `streams.settings.topics`.
 
-The broker stamps inputs because deadlines count from append times, and brakes because their ends do. It stamps the
-changelog because the worker compares its own clock with those append times. Every topic takes records as large as the
-largest object: a dead letter is the record as it came.
+The broker stamps inputs because deadlines count from append times, and brakes and policies because their ends do. It
+stamps the changelog because the worker compares its own clock with those append times. Every topic takes records as
+large as the largest object: a dead letter is the record as it came.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class TopicSpec:
 
 
 def topic_specs(settings: Settings) -> tuple[TopicSpec, ...]:
-    """Return the specification of every topic, in this order: inputs, outputs, changelog, feeds, brakes."""
+    """Return the specification of every topic, in this order: inputs, outputs, changelog, feeds, brakes, policies."""
     return (
         *(_input(settings, name) for name in settings.input_topics),
         _output(settings, settings.commands_topic, settings.command_retention_hours),
@@ -66,7 +66,8 @@ def topic_specs(settings: Settings) -> tuple[TopicSpec, ...]:
         _output(settings, settings.dead_letters_topic, settings.dead_letter_retention_hours),
         _changelog(settings),
         _feeds(settings),
-        _brakes(settings),
+        _steering(settings, settings.brakes_topic),
+        _steering(settings, settings.policies_topic),
     )
 
 
@@ -107,9 +108,9 @@ def _feeds(settings: Settings) -> TopicSpec:
     )
 
 
-def _brakes(settings: Settings) -> TopicSpec:
+def _steering(settings: Settings, name: str) -> TopicSpec:
     return TopicSpec(
-        name=settings.brakes_topic,
+        name=name,
         partitions=1,  # who reads it to its end knows all of them, in one order
         replication_factor=settings.replication_factor,
         configs={CLEANUP_POLICY: "compact", TIMESTAMP_TYPE: "LogAppendTime", **_common(settings)},

@@ -83,7 +83,8 @@ def hold(  # noqa: PLR0917 - typer reads options from positional parameters
     from evictstream.models.instants import SECOND_US, moment_at
     from evictstream.models.messages.brake import BRAKE_KIND, Brake
     from evictstream.models.messages.vocabulary import API_VERSION
-    from evictstream.streams.cli.brakes import check_why, open_writer, who
+    from evictstream.streams.cli.brakes import open_brakes_writer
+    from evictstream.streams.cli.steering_records import check_why, who
 
     check_why(why)
     clusters, zones = _checked("--cluster", cluster), _checked("--zone", zone)
@@ -99,7 +100,7 @@ def hold(  # noqa: PLR0917 - typer reads options from positional parameters
     spread_seconds = read_limited_length(spread, option="--spread", least=0, most=LONGEST_SPREAD_SECONDS)
     name = _checked_id(brake_id)
     settings = global_options(context).settings
-    with open_writer(settings) as writer:
+    with open_brakes_writer(settings) as writer:
         brake = Brake(
             api_version=API_VERSION,
             kind=BRAKE_KIND,

@@ -34,12 +34,13 @@ def release(
     * `evictstream holds -o name | xargs evictstream release --why "power is back"`
     """
     from evictstream.models.instants import instant_text
-    from evictstream.streams.cli.brakes import check_why, open_writer
+    from evictstream.streams.cli.brakes import open_brakes_writer
+    from evictstream.streams.cli.steering_records import check_why
 
     check_why(why)
     settings = global_options(context).settings
     ended: dict[str, str] = {}
-    with open_writer(settings) as writer:
+    with open_brakes_writer(settings) as writer:
         for name in dict.fromkeys(ids):
             ended_us = _end(writer, name, why)
             if ended_us is not None:
@@ -57,7 +58,7 @@ def _end(writer: BrakesWriter, name: str, why: str) -> int | None:
     import msgspec
 
     from evictstream.models.instants import instant_text
-    from evictstream.streams.cli.brakes import who
+    from evictstream.streams.cli.steering_records import who
 
     now_us = time.time_ns() // 1_000
     if name in writer.brakes.unreadable:

@@ -12,7 +12,8 @@ from evictstream.models.execution.command_log import CommandAnswer
 from evictstream.models.instants import SECOND_US, instant_text, instant_us
 from evictstream.models.messages.command import EvictionCommand
 from evictstream.models.messages.vocabulary import Outcome
-from evictstream.models.steering.brakes import NO_BRAKES, Brakes, StandingBrake, Subject, longest, longest_hold
+from evictstream.models.steering.brakes import NO_BRAKES, Brakes, StandingBrake
+from evictstream.models.steering.holds import Subject, longest, longest_hold
 
 WAITED_FOR_SECONDS: Final = 60.0
 """A hold that ends so soon is waited for here. After a longer one is answered, the service sends the next attempt that
@@ -22,7 +23,10 @@ much later, or when it knows itself that the brake is gone."""
 class KnownBrakes(Protocol):
     """All brakes, and whether they are known, as a `BrakesReader` has them."""
 
-    brakes: Brakes
+    @property
+    def brakes(self) -> Brakes:
+        """The newest, the same object until they change."""
+        ...
 
     def objection(self) -> str | None:
         """Return why nothing may be evicted now; None if `brakes` says all."""
@@ -109,7 +113,7 @@ class ClusterBrakes:
             hold = longest((hold, longest_hold((one for one in brakes if one.brake.zones), of_zone, now_us)))
         if hold is None:
             return None
-        brake = next(one.brake for one in brakes if one.brake.id == hold.brake)
+        brake = next(one.brake for one in brakes if one.brake.id == hold.by)
         seconds = None if hold.until_us is None else (hold.until_us - now_us) / SECOND_US
         end = "until it is released" if hold.until_us is None else f"until {instant_text(hold.until_us)}"
         return HeldEviction(brake.id, seconds, f"brake {brake.id} of {brake.by} holds it {end}: {brake.why}")

@@ -95,7 +95,8 @@ class PodEvictor:
         mode: which write it may do.
         brakes: of the cluster.
         delete_after_seconds: in the mode `evict`, how long after its deadline, and after its eviction was first read
-            here, a pod is deleted without the Eviction API; None for never.
+            here, a pod is deleted without the Eviction API; None for never. The patience of a policy, which the command
+            has, takes its place.
         comparison_operators: whether the tolerations `Gt` and `Lt` compare, as in the cluster.
     """
 
@@ -230,9 +231,12 @@ class PodEvictor:
         )
 
     def _may_delete(self, command: EvictionCommand, now_us: int, seen_at: float) -> bool:
-        if self.delete_after_seconds is None or time.monotonic() <= seen_at + self.delete_after_seconds:
+        deadline_us, seconds = instant_us(command.deadline), self.delete_after_seconds
+        if command.delete_after is not None:
+            seconds = (instant_us(command.delete_after) - deadline_us) / SECOND_US
+        if seconds is None or time.monotonic() <= seen_at + seconds:
             return False
-        return now_us > instant_us(command.deadline) + int(self.delete_after_seconds * SECOND_US)
+        return now_us > deadline_us + int(seconds * SECOND_US)
 
 
 _OF_CLUSTER: Final = frozenset({Meaning.DOUBTFUL, Meaning.CLUSTER_WAITS, Meaning.CREDENTIALS})

@@ -10,9 +10,9 @@ from typing import Final
 import structlog
 
 from evictstream.streams.broker.admin import check_topics
-from evictstream.streams.broker.brakes_reader import BrakesReader
 from evictstream.streams.broker.missing_topics import wait_for_topics
 from evictstream.streams.broker.producers import open_producer
+from evictstream.streams.broker.steering_readers import BrakesReader
 from evictstream.streams.broker.topic_specs import topic_specs
 from evictstream.streams.executor.cluster_brakes import UNBRAKED, KnownBrakes
 from evictstream.streams.executor.cluster_life import ClusterLife

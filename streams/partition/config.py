@@ -11,6 +11,7 @@ from evictstream.models.instants import SECOND_US
 from evictstream.models.messages.decision import DecisionRecord
 from evictstream.models.messages.envelope import InputLimits
 from evictstream.models.steering.brakes import NO_BRAKES, Brakes
+from evictstream.models.steering.policies import NO_POLICIES, Policies
 from evictstream.streams.engine.core.timers import LEAN_FLOOR
 from evictstream.streams.partition.counters import WorkerCounters
 
@@ -25,6 +26,7 @@ class PartitionConfig:
         clock_skew_us: append times further ahead of all clocks lie in the future; `None` where they are the clock.
         now_us: reads the wall clock; tests and replays pass another.
         brakes: reads the brakes, the same object until they change. Nothing is held where nobody reads them.
+        policies: reads the policies, in the same way.
         counters: counts of the worker, which all its partitions share.
         on_decided: gets the decisions of each step, or of one part, that made any.
         on_dead_letter: gets the cluster if it is known, topic, partition and offset, reason and detail of a record.
@@ -47,6 +49,7 @@ class PartitionConfig:
     now_us: Callable[[], int]
     clock_skew_us: int | None = 5 * SECOND_US
     brakes: Callable[[], Brakes] = lambda: NO_BRAKES
+    policies: Callable[[], Policies] = lambda: NO_POLICIES
     counters: WorkerCounters = dataclasses.field(default_factory=WorkerCounters)
     on_decided: Callable[[Sequence[DecisionRecord]], None] = lambda _: None
     on_dead_letter: Callable[[str | None, tuple[str, int, int], str, str], None] = lambda *_: None

@@ -1,4 +1,4 @@
-"""The timers of one partition: which are due, which wait for a silent feed or for a brake, and what fires.
+"""The timers of one partition: which are due, which wait for a silent feed or a hold, and what fires.
 
 A timer is only a wake-up: when one comes, the aggregate decides with its newest state whether anything is due.
 """
@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 from evictstream.models.eviction import fire, wakeups, weight_of
 from evictstream.models.instants import SECOND_US
 from evictstream.models.messages.vocabulary import DecisionKind
-from evictstream.streams.partition.overdue import Waiting, overdue, owed_us
+from evictstream.models.steering.holds import holder_of
+from evictstream.streams.partition.overdue import NONE_WAITING, Waiting, overdue, owed_us
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from evictstream.streams.partition.overdue import Overdue
     from evictstream.streams.partition.step_effects import StepEffects
 
-LOOK_AGAIN_US = 200_000  # longest time until a heartbeat of a silent feed, or a change of the brakes, is noticed
+LOOK_AGAIN_US = 200_000  # longest time until a heartbeat of a silent feed, or another brake or policy, is noticed
 FORGOTTEN_PODS_PER_COST = 40  # forgetting this many deleted pods takes as long as evicting one pod, which costs 1
 _ISSUED = DecisionKind.ISSUED
 
@@ -33,7 +34,7 @@ class Firing:
     """Fires the due timers of a partition, in deadline order.
 
     Attributes:
-        held: what is due and held by brakes.
+        held: what is due and held by brakes or policies.
         waiting_for_feed: due wake-ups of clusters whose feed is silent, by cluster, then by node key and pod UID.
     """
 
@@ -57,7 +58,7 @@ class Firing:
         self.held = effects.held
 
     def next_due_at_us(self) -> int | None:
-        """When to fire next: at the earliest timer, and soon while wake-ups wait for a silent feed or a brake."""
+        """When to fire next: at the earliest timer, and soon while wake-ups wait for a silent feed or a hold."""
         next_at_us = self._timers.next_at_us()
         if self.held.has_changed:
             return 0
@@ -68,8 +69,8 @@ class Firing:
     def fire(self, now_us: int, limit: int, outbox: Outbox) -> int:
         """Handle due wake-ups until their cost reaches `limit`; returns the cost. Most cost 1.
 
-        Wake-ups of pods in a cluster whose feed is silent wait in `waiting_for_feed` until it sends a heartbeat. The
-        brakes are those of now for the whole turn.
+        Wake-ups of pods in a cluster whose feed is silent wait in `waiting_for_feed` until it sends a heartbeat. Brakes
+        and policies are those of now for the whole turn.
         """
         self.held.begin_turn(now_us)
         silent = {cluster.name for cluster in self._clusters.silent(now_us - self._config.feed_silence_us)}
@@ -99,11 +100,11 @@ class Firing:
             self._config.rules,
             heard_us=state.heard_at_us,
             queue=state.queue,
-            brakes=held.brakes_of(cluster.name),
+            holders=held.holders_of(cluster.name),
             held_by=held.holds(cluster.name, place),
         )
         if changes.hold is not None or held.by_cluster:
-            held.note(cluster.name, place, None if changes.hold is None else changes.hold.brake)
+            held.note(cluster.name, place, None if changes.hold is None else changes.hold.by)
         pod = aggregate.pods.get(uid)
         cost = len(changes.rows) // FORGOTTEN_PODS_PER_COST if pod is None else weight_of(aggregate.node, pod) - 1
         self._effects.put(changes, aggregate, outbox)
@@ -128,12 +129,16 @@ class Firing:
         yield from overdue(self._nodes, self._timers.due(now_us, limit), now_us, waits_for_feed=False)
 
     def held_back(self) -> dict[tuple[str, str], Waiting]:
-        """Return how many evictions each brake holds, by its id and the cluster, and since when the first is due."""
-        found = {}
-        for (brake, cluster), (count, (key, uid)) in self.held.counts().items():
+        """Return how many evictions each brake or policy holds, by cluster, and since when the first is due.
+
+        A policy counts as one, whatever its revision and clause.
+        """
+        found: dict[tuple[str, str], Waiting] = {}
+        for (by, cluster), (count, (key, uid)) in self.held.counts().items():
             eviction = self._nodes[key].pods[uid].eviction
             due_us = 0 if eviction is None else eviction.held_since_us
-            found[brake, cluster] = Waiting(count, due_us)
+            place = (holder_of(by), cluster)
+            found[place] = found.get(place, NONE_WAITING).joined(Waiting(count, due_us))
         return found
 
     def _wake_heard(self, silent: set[str]) -> None:

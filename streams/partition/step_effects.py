@@ -33,7 +33,7 @@ class StepEffects:
     Attributes:
         pending: open evictions by cluster, 0 for clusters that have nodes here but none.
         issued: issued evictions that have not ended, and those of them without a result since.
-        held: those that are due and that brakes hold.
+        held: those that are due and that brakes or policies hold.
         counts: what became of the records of the input that is being applied.
     """
 
@@ -53,7 +53,7 @@ class StepEffects:
         self.pending: collections.Counter[str] = collections.Counter()
         self.counts: collections.Counter[str] = collections.Counter()
         self.issued = IssuedEvictions()
-        self.held = HeldEvictions(config.brakes, timers)
+        self.held = HeldEvictions(config.brakes, config.policies, timers)
         self._clusters = clusters
         self._partition = partition
         self._config = config

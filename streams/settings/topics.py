@@ -35,8 +35,8 @@ class TopicSettings(SettingsGroup):
     another number changes no layout, and a worker refuses an empty changelog next to one of another version."""
 
     partitions: Annotated[int, Field(ge=1, le=4096)] = 8
-    """Partitions of each topic; the topics of feeds and brakes always have one. It bounds the number of workers that
-    have work, and cannot be changed later without new topics: 8 suits trials, 64 a fleet."""
+    """Partitions of each topic; the topics of feeds, brakes and policies always have one. It bounds the number of
+    workers that have work, and cannot be changed later without new topics: 8 suits trials, 64 a fleet."""
 
     replication_factor: Annotated[int, Field(ge=1, le=7)] = 1
     """Copies of each partition. 1 because the Kafka for trials has one broker; use 3 in production."""
@@ -138,6 +138,11 @@ class TopicSettings(SettingsGroup):
     def brakes_topic(self) -> str:
         """Which evictions wait because a person asked for it."""
         return f"{self.topic_prefix}brakes"
+
+    @property
+    def policies_topic(self) -> str:
+        """Which evictions go slower, as a rule."""
+        return f"{self.topic_prefix}policies"
 
     @property
     def changelog_topic(self) -> str:

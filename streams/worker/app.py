@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import structlog
 
-from evictstream.streams.broker.brakes_reader import BrakesReader
 from evictstream.streams.broker.newest_times import newest_times_us
+from evictstream.streams.broker.steering_readers import BrakesReader, PoliciesReader
 from evictstream.streams.deed_log import DeedLog
 from evictstream.streams.engine.clock import SYSTEM_CLOCK
 from evictstream.streams.engine.core.permit import Permit
@@ -66,6 +66,7 @@ class EvictionService:
         permit = Permit(SYSTEM_CLOCK.monotonic, group.leave)
         clients = KafkaClients(engine, permit)
         self._brakes = BrakesReader(settings)
+        self._policies = PoliciesReader(settings)
         self._core = WorkerCore(
             engine,
             config,
@@ -74,6 +75,7 @@ class EvictionService:
             group=group,
             clock=SYSTEM_CLOCK,
             brakes=self._brakes,
+            policies=self._policies,
             crash=self._crash,
         )
         self.partitions = self._core.partitions
@@ -101,6 +103,7 @@ class EvictionService:
             watchdog=self.watchdog,
             snapshot=lambda: self._snapshot,
             brakes=self._brakes,
+            policies=self._policies,
             inputs=dict(zip(settings.input_topics, ("nodes", "pods", "results"), strict=True)),
             partition_count=settings.partitions,
             version=importlib.metadata.version("evictstream"),
@@ -128,7 +131,7 @@ class EvictionService:
 
         A signal stops in order: the worker commits all steps and the group offsets, then leaves the group.
         """
-        with self._brakes:
+        with self._brakes, self._policies:
             return await self._run()
 
     async def _run(self) -> BaseException | None:

@@ -7,13 +7,14 @@
 | caught-up | the inputs have not been read to the end that they had at takeover |
 | fresh-view | everything in the log was last known to be applied too long ago |
 | brakes | the brakes were last read to their end too long ago, or before the takeover, or one cannot be read |
+| policies | the same of the policies |
 | gap | input expired unread, and was neither listed again nor accepted |
 | feed | (by cluster) the feed sends heartbeats, and the latest is too old |
 
 `owner`, and `clock` except for times that lie ahead, are the same for all partitions of a worker. The timer service
 calls `Gates.closed` for a partition right before it fires. The answers come from `streams.engine.core.lease`,
-`clock_watch.py`, `freshness.py`, for `brakes` from `BrakesReader`, and for `gap` from `clusters.py`. `feed` is not
-checked here: `partition.firing` sets the wake-ups of silent clusters aside.
+`clock_watch.py`, `freshness.py`, for `brakes` and `policies` from `steering_readers`, and for `gap` from `clusters.py`.
+`feed` is not checked here: `partition.firing` sets the wake-ups of silent clusters aside.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 if TYPE_CHECKING:
     from evictstream.models.steering.brakes import Brakes
+    from evictstream.models.steering.policies import Policies
     from evictstream.streams.engine.core.lease import Lease
     from evictstream.streams.engine.core.ports import Clock, Group
     from evictstream.streams.engine.core.writer import PartitionWriter
@@ -38,7 +40,7 @@ CONFIRMED = "the group last confirmed this worker {} s ago; check the connection
 NOT_CONFIRMED = "the group has not confirmed this worker yet; wait, then check the connection to the brokers"
 CATCHING_UP = "the input from before the takeover is still being read; wait"
 APPLIED = "this worker last reached the end of its input {} s ago; check its CPU and the brokers"
-BEFORE_TAKEOVER = "the brakes have not been read to their end since the takeover; wait"
+BEFORE_TAKEOVER = "they have not been read to their end since the takeover; wait"
 NOT_APPLIED = "this worker has not reached the end of its input yet; wait, then check its CPU and the brokers"
 """Each reason says what to do. Reasons of the gates `clock`, `gap` and `feed` are made where these are checked."""
 
@@ -51,6 +53,7 @@ class Gate(enum.StrEnum):
     CAUGHT_UP = "caught-up"
     FRESH_VIEW = "fresh-view"
     BRAKES = "brakes"
+    POLICIES = "policies"
     GAP = "gap"
     FEED = "feed"
 
@@ -76,18 +79,30 @@ class GateLimits:
     clock_jump_hold_seconds: float
 
 
-class BrakesView(Protocol):
-    """What is known of the brakes; `BrakesReader` reads them from Kafka."""
+class SteeringView(Protocol):
+    """How fresh the view of a topic is; a `SteeringReader` reads it from Kafka."""
+
+    def age_seconds(self) -> float:
+        """Return how long ago all records are known to have been read."""
+
+    def objection(self) -> str | None:
+        """Return why nothing may be evicted now, or `None`."""
+
+
+class BrakesView(SteeringView, Protocol):
+    """What is known of the brakes."""
 
     @property
     def brakes(self) -> Brakes:
         """The newest that were read, the same object until they change."""
 
-    def age_seconds(self) -> float:
-        """Return how long ago all brakes are known to have been read."""
 
-    def objection(self) -> str | None:
-        """Return why nothing may be evicted now, or `None`."""
+class PoliciesView(SteeringView, Protocol):
+    """What is known of the policies."""
+
+    @property
+    def policies(self) -> Policies:
+        """The newest that were read, the same object until they change."""
 
 
 class Gates:
@@ -100,7 +115,8 @@ class Gates:
         group: Group,
         clock_watch: ClockWatch,
         freshness: Freshness,
-        brakes: BrakesView,
+        brakes: SteeringView,
+        policies: SteeringView,
         lag_limit_seconds: float,
         clock: Clock,
     ) -> None:
@@ -109,7 +125,7 @@ class Gates:
         self._clock_watch = clock_watch
         self._clock = clock
         self._freshness = freshness
-        self._brakes = brakes
+        self._steering = ((Gate.BRAKES, brakes), (Gate.POLICIES, policies))
         self._lag_limit_seconds = lag_limit_seconds
 
     def note(self, writer: PartitionWriter[ServedPartition]) -> None:
@@ -132,17 +148,18 @@ class Gates:
         age = self._freshness.age_seconds(writer.partition)
         if age > self._lag_limit_seconds:
             return Closed(Gate.FRESH_VIEW, _since(age, APPLIED, NOT_APPLIED))
-        objection = self._brakes.objection() or self._not_since_takeover(writer)
-        if objection is not None:
-            return Closed(Gate.BRAKES, objection)
+        for gate, view in self._steering:
+            objection = view.objection() or self._not_since_takeover(view, writer)
+            if objection is not None:
+                return Closed(gate, objection)
         gap = writer.logic.objection()
         if gap is not None:
             return Closed(Gate.GAP, gap)
         return None
 
-    def _not_since_takeover(self, writer: PartitionWriter[ServedPartition]) -> str | None:
-        """Object to brakes that are older than the takeover: the owner before may have known newer ones."""
-        read_at = self._clock.monotonic() - self._brakes.age_seconds()
+    def _not_since_takeover(self, view: SteeringView, writer: PartitionWriter[ServedPartition]) -> str | None:
+        """Object to a view that is older than the takeover: the owner before may have known a newer one."""
+        read_at = self._clock.monotonic() - view.age_seconds()
         return BEFORE_TAKEOVER if read_at < writer.ends_asked_at else None
 
 

@@ -71,11 +71,13 @@ class WorkerMetric:
         ("gate", "cluster"),
     )
     HELD = GaugeMetric(
-        "evictstream_evictions_held", "Evictions that are due and that a brake holds.", ("brake", "cluster")
+        "evictstream_evictions_held",
+        "Evictions that are due and that a brake holds, or a policy, whose name begins with `policy/`.",
+        ("brake", "cluster"),
     )
     HELD_OLDEST = GaugeMetric(
         "evictstream_evictions_held_oldest_seconds",
-        "How long ago the eviction became due that a brake has held first.",
+        "How long ago the eviction became due that a brake or policy has held first.",
         ("brake", "cluster"),
     )
     BRAKES = GaugeMetric("evictstream_brakes", "Brakes that have not ended.")
@@ -89,6 +91,15 @@ class WorkerMetric:
     BRAKES_AGE = GaugeMetric(
         "evictstream_brakes_age_seconds",
         "Time since all brakes were last known to be read; above 3, nothing is evicted.",
+    )
+    POLICIES = GaugeMetric("evictstream_policies", "Policies that are not deleted.")
+    POLICIES_UNREADABLE = GaugeMetric(
+        "evictstream_policies_unreadable",
+        "Records of policies that cannot be read; while there is one, nothing is evicted.",
+    )
+    POLICIES_AGE = GaugeMetric(
+        "evictstream_policies_age_seconds",
+        "Time since all policies were last known to be read; above 3, nothing is evicted.",
     )
     UNANSWERED = GaugeMetric(
         "evictstream_evictions_unanswered",

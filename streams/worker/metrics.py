@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from evictstream.streams.engine.core.partitions import Partitions
     from evictstream.streams.engine.core.ports import Clock
     from evictstream.streams.partition.counters import WorkerCounters
-    from evictstream.streams.worker.gates import BrakesView, Gate
+    from evictstream.streams.worker.gates import BrakesView, Gate, PoliciesView
     from evictstream.streams.worker.served_partition import ServedPartition
     from evictstream.streams.worker.snapshot import Snapshot
     from evictstream.streams.worker.watchdog import Watchdog
@@ -62,6 +62,7 @@ class WorkerMetrics(Collector):
         watchdog: Watchdog,
         snapshot: Callable[[], Snapshot],
         brakes: BrakesView,
+        policies: PoliciesView,
         inputs: Mapping[str, str],
         partition_count: int,
         version: str,
@@ -73,6 +74,7 @@ class WorkerMetrics(Collector):
         self._watchdog = watchdog
         self._snapshot = snapshot
         self._brakes = brakes
+        self._policies = policies
         self._inputs = inputs
         self._partition_count = partition_count
         self._version = version
@@ -87,6 +89,7 @@ class WorkerMetrics(Collector):
             self._of_partitions(snapshot),
             self._of_evictions(snapshot),
             self._of_brakes(),
+            self._of_policies(),
         )
 
     def _of_counters(self) -> Iterator[Metric]:
@@ -186,6 +189,13 @@ class WorkerMetrics(Collector):
         yield WorkerMetric.BRAKE_SECONDS.of(_ages({name: since_us[name] for name in oldest}, now_us))
         yield WorkerMetric.BRAKES_UNREADABLE.of({(): len(brakes.unreadable)})
         yield WorkerMetric.BRAKES_AGE.of({(): self._brakes.age_seconds()})
+
+    def _of_policies(self) -> Iterator[Metric]:
+        policies = self._policies.policies
+        standing = sum(one.policy.spec is not None for one in policies.standing.values())
+        yield WorkerMetric.POLICIES.of({(): standing})
+        yield WorkerMetric.POLICIES_UNREADABLE.of({(): len(policies.unreadable)})
+        yield WorkerMetric.POLICIES_AGE.of({(): self._policies.age_seconds()})
 
     @staticmethod
     def _shown_brakes(snapshot: Snapshot) -> set[str]:

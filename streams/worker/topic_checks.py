@@ -45,7 +45,9 @@ async def checked_record_limit(settings: Settings) -> int:
         report = await asyncio.to_thread(check_topics, settings, used)
     report.raise_if_breaking()
     written = (settings.commands_topic, settings.decisions_topic, settings.dead_letters_topic, settings.changelog_topic)
-    report.raise_if_forbidden("READ", (*settings.input_topics, settings.brakes_topic, *written))
+    report.raise_if_forbidden(
+        "READ", (*settings.input_topics, settings.brakes_topic, settings.policies_topic, *written)
+    )
     report.raise_if_forbidden("WRITE", written)
     for difference in report.differences:
         log.warning("topic configuration differs", difference=str(difference))

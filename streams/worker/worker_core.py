@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from evictstream.streams.engine.core.waits import WaitKind
     from evictstream.streams.engine.core.writer import PartitionWriter
     from evictstream.streams.partition.config import PartitionConfig
-    from evictstream.streams.worker.gates import BrakesView, GateLimits
+    from evictstream.streams.worker.gates import BrakesView, GateLimits, PoliciesView
     from evictstream.streams.worker.served_partition import ServedPartition
 
 
@@ -52,11 +52,12 @@ class WorkerCore:
         group: Group,
         clock: Clock,
         brakes: BrakesView,
+        policies: PoliciesView,
         crash: Callable[[BaseException], Awaitable[None]],
         longest_sleep_seconds: float = LONGEST_SLEEP_SECONDS,
     ) -> None:
         """`crash` ends the worker with an error."""
-        service = dataclasses.replace(service, brakes=lambda: brakes.brakes)
+        service = dataclasses.replace(service, brakes=lambda: brakes.brakes, policies=lambda: policies.policies)
         self.partitions: Partitions[ServedPartition] = Partitions(
             engine,
             new_logic=lambda number: EvictionPartition(number, service, brokers_now_us=self._brokers_now_us),
@@ -76,6 +77,7 @@ class WorkerCore:
             clock_watch=self.clock_watch,
             freshness=self.freshness,
             brakes=brakes,
+            policies=policies,
             lag_limit_seconds=limits.lag_limit_seconds,
             clock=clock,
         )

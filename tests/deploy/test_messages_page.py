@@ -23,6 +23,7 @@ from evictstream.models.messages.dead_letter import DeadLetterHeaders
 from evictstream.models.messages.decision import decode_decision
 from evictstream.models.messages.decoding import read_node_record, read_pod_record
 from evictstream.models.messages.executor_report import decode_report
+from evictstream.models.messages.policy import decode_policy
 from evictstream.models.messages.result import decode_result
 from evictstream.models.messages.schemas import MESSAGES, schema_texts
 from evictstream.models.messages.signals import AcceptGap, Forget, Heartbeat, Listed, Unbound
@@ -54,6 +55,7 @@ STORY = examples(section(TEXT, "One eviction from beginning to end"))
 JSON = [example for example in EXAMPLES if example.words[0] == "json" and example.words[1] in MESSAGES]
 DECODERS: dict[str, Callable[[str], object]] = {
     "brake": decode_brake,
+    "policy": decode_policy,
     "command": decode_command,
     "decision": decode_decision,
     "executor-report": decode_report,

@@ -10,10 +10,10 @@ import re
 
 import pytest
 
-from evictstream.kit.cli import get, known_brakes, seeing
+from evictstream.kit.cli import get, known_steering, seeing
 from evictstream.kit.see import reading
+from evictstream.kit.see.steering import UNSTEERED
 from evictstream.kit.see.stored_state import StoredState
-from evictstream.models.steering.brakes import NO_BRAKES
 from evictstream.streams.cli import dead_letter_list
 from evictstream.streams.cli.main import run
 from evictstream.streams.settings import Settings
@@ -61,7 +61,7 @@ def read_here(monkeypatch: pytest.MonkeyPatch) -> None:
     state = service()
     monkeypatch.setattr(reading, "read_stored_state", lambda *_, **__: reading.ReadState(state, {}, ()))
     monkeypatch.setattr(dead_letter_list, "read_dead_letters", lambda *_: iter([letter_of(BROKEN)]))
-    monkeypatch.setattr(known_brakes, "known_brakes", lambda _: contextlib.nullcontext(lambda: NO_BRAKES))
+    monkeypatch.setattr(known_steering, "known_steering", lambda _: contextlib.nullcontext(lambda: UNSTEERED))
     monkeypatch.setattr(get, "present_us", lambda: NOW_US)
     monkeypatch.setattr(seeing, "present_us", lambda: NOW_US)
     monkeypatch.setattr("evictstream.kit.cli.describe.present_us", lambda: NOW_US)

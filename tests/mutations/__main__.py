@@ -28,6 +28,7 @@ from tests.mutations.feeds import OF_FEEDS
 from tests.mutations.group_and_brokers import OF_GROUP_AND_BROKERS
 from tests.mutations.matching import NoPlaceError, carry_out
 from tests.mutations.outside import FROM_OUTSIDE
+from tests.mutations.policies import OF_POLICIES
 from tests.mutations.previews import OF_PREVIEWS
 from tests.mutations.queues import OF_QUEUES
 from tests.mutations.recordings import OF_RECORDINGS
@@ -49,6 +50,7 @@ ALL = (
     *OF_STRANGERS,
     *OF_QUEUES,
     *OF_BRAKES,
+    *OF_POLICIES,
     *OF_WINDOWS,
     *BY_TORTURE,
     *FROM_OUTSIDE,

@@ -19,15 +19,16 @@ OF_BRAKES = (
             Change(
                 product.HELD,
                 "HeldEvictions.__init__",
-                "self._read = read",
-                "first = read()\nself._read = lambda: NO_BRAKES if read() is first else read()",
+                "self._read_brakes = read_brakes",
+                "first = read_brakes()\n"
+                "self._read_brakes = lambda: NO_BRAKES if read_brakes() is first else read_brakes()",
             ),
         ),
         (HELD, TORTURE),
     ),
     Mutation(
         "let a repeat through a brake",
-        (Change(product.POD_STEPS, "fire", "hold_of(...)", "(None if eviction.attempt else $0)"),),
+        (Change(product.POD_STEPS, "fire", "longest_hold(...)", "(None if eviction.attempt else $0)"),),
         (STEPS, TORTURE),
     ),
     Mutation(
@@ -37,7 +38,7 @@ OF_BRAKES = (
     ),
     Mutation(
         "look at what is held no more when its brake has changed",
-        (Change(product.HELD, "HeldEvictions.begin_turn", "held[1] in changed", "False"),),
+        (Change(product.HELD, "HeldEvictions.begin_turn", "holder_of(held[1]) in changed", "False"),),
         (HELD,),
     ),
     Mutation(
@@ -52,7 +53,7 @@ OF_BRAKES = (
     ),
     Mutation(
         "fire without knowing the brakes",
-        (Change(product.GATES, "Gates.closed", "self._brakes.objection()", "None"),),
+        (Change(product.GATES, "Gates.closed", "view.objection()", "None"),),
         (GATES,),
     ),
     Mutation(

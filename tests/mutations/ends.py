@@ -120,7 +120,7 @@ OF_ENDS = (
             Change(
                 product.EVICTION,
                 "PodEvictor._may_delete",
-                "time.monotonic() <= seen_at + self.delete_after_seconds",
+                "time.monotonic() <= seen_at + seconds",
                 "False",
             ),
         ),

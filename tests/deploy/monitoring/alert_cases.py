@@ -64,7 +64,7 @@ CASES: Final = (
         silent_at=(60,),
         fires_at=61,
         labels={**_LAB, "brake": "b-1"},
-        summary="lab: brake b-1 has held evictions that are due for 1h 1m 0s",
+        summary="lab: b-1 has held evictions that are due for 1h 1m 0s",
     ),
     AlertCase(
         alert="EvictstreamBrakeStands",
@@ -88,6 +88,14 @@ CASES: Final = (
         fires_at=3,
         labels={"namespace": "x"},
         summary="1 records of brakes cannot be read",
+    ),
+    AlertCase(
+        alert="EvictstreamPoliciesUnreadable",
+        given={'evictstream_policies_unreadable{namespace="x", instance="w1"}': "0 0 1x9"},
+        silent_at=(1, 2),
+        fires_at=3,
+        labels={"namespace": "x"},
+        summary="1 records of policies cannot be read",
     ),
     AlertCase(
         alert="EvictstreamEvictUnanswered",

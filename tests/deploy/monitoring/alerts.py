@@ -65,10 +65,10 @@ EVICTIONS: Final = (
         expression=worst("namespace, cluster, brake", series(WorkerMetric.HELD_OLDEST)) + " > 3600",
         hold="0m",
         summary=(
-            "{{ $labels.cluster }}: brake {{ $labels.brake }} has held evictions that are due "
+            "{{ $labels.cluster }}: {{ $labels.brake }} has held evictions that are due "
             "for {{ $value | humanizeDuration }}"
         ),
-        description="Somebody holds these pods where they are. No Evict is issued for them until the brake ends.",
+        description="Somebody holds these pods where they are. No Evict is issued for them until brake or policy ends.",
     ),
     Alert(
         name="EvictstreamBrakeStands",
@@ -85,6 +85,14 @@ EVICTIONS: Final = (
         expression=worst("namespace", series(WorkerMetric.BRAKES_UNREADABLE)) + " > 0",
         hold="1m",
         summary="{{ $value }} records of brakes cannot be read",
+        description="Workers cannot tell what these records hold, so nothing is evicted in any cluster.",
+    ),
+    Alert(
+        name="EvictstreamPoliciesUnreadable",
+        severity="critical",
+        expression=worst("namespace", series(WorkerMetric.POLICIES_UNREADABLE)) + " > 0",
+        hold="1m",
+        summary="{{ $value }} records of policies cannot be read",
         description="Workers cannot tell what these records hold, so nothing is evicted in any cluster.",
     ),
     Alert(

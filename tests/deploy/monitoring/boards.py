@@ -58,7 +58,7 @@ FLEET: Final = Board(
             Panel("Lateness", "s", _quantiles(WorkerMetric.LATENESS)),
             Panel("Unanswered", "short", {"{{cluster}}": total("cluster", series(WorkerMetric.UNANSWERED))}),
             Panel("Held back", "short", {"{{gate}}": total("gate", series(WorkerMetric.WAITING))}),
-            Panel("Held by brakes", "short", {"{{brake}}": total("brake", series(WorkerMetric.HELD))}),
+            Panel("Held by brakes and policies", "short", {"{{brake}}": total("brake", series(WorkerMetric.HELD))}),
             Panel("Commands", "ops", {"{{action}}": total("action", rate(WorkerMetric.COMMANDS))}),
             Panel("Results", "ops", {"{{outcome}}": total("outcome", rate(WorkerMetric.RESULTS))}),
             Panel("Evicted pods seen leaving", "ops", {"pods": f"sum({rate(WorkerMetric.POD_DELETIONS)})"}),
@@ -79,6 +79,7 @@ FLEET: Final = Board(
                 },
             ),
             Panel("Brakes", "short", {"in force": f"max({series(WorkerMetric.BRAKES)})"}),
+            Panel("Policies", "short", {"not deleted": f"max({series(WorkerMetric.POLICIES)})"}),
             Panel("Dead letters", "ops", {"{{reason}}": total("reason", rate(WorkerMetric.DEAD_LETTERS))}),
             Panel("Silent feeds", "s", {"{{cluster}}": worst("cluster", series(WorkerMetric.FEED_SILENT))}),
             Panel("Feeds that are proven", "short", {"{{cluster}}": worst("cluster", series(FeedMetric.PROVEN))}),
@@ -112,7 +113,7 @@ CLUSTER: Final = Board(
                 {"{{cluster}}: {{gate}}": total("cluster, gate", series(WorkerMetric.WAITING, _CLUSTER))},
             ),
             Panel(
-                "Held by brakes",
+                "Held by brakes and policies",
                 "short",
                 {"{{cluster}}: {{brake}}": total("cluster, brake", series(WorkerMetric.HELD, _CLUSTER))},
             ),
@@ -175,6 +176,7 @@ WORKER: Final = Board(
             Panel("Lag in offsets", "short", {"{{input}} {{partition}}": series(WorkerMetric.LAG_RECORDS, _INSTANCE)}),
             Panel("Age of the view", "s", {"{{partition}}": series(WorkerMetric.VIEW_AGE, _INSTANCE)}),
             Panel("Age of the brakes", "s", {"{{instance}}": series(WorkerMetric.BRAKES_AGE, _INSTANCE)}),
+            Panel("Age of the policies", "s", {"{{instance}}": series(WorkerMetric.POLICIES_AGE, _INSTANCE)}),
             Panel(
                 "Takeovers and losses",
                 "ops",

@@ -13,7 +13,7 @@ from evictstream.models.messages.codec import encode
 from evictstream.models.messages.command import EvictionCommand, decode_command
 from evictstream.models.messages.executor_report import REPORT_KIND, ExecutorReport
 from evictstream.models.messages.vocabulary import API_VERSION, Action, Outcome
-from evictstream.models.steering.brakes import Hold, Subject, longest_hold
+from evictstream.models.steering.holds import Hold, Subject, longest_hold
 from evictstream.streams.executor.answered_offsets import AnsweredOffsets
 from evictstream.streams.executor.results import as_observed, result_text
 from tests.faults.loop.cluster import ModelCluster
@@ -107,7 +107,7 @@ class ModelExecutor:
         if answer is None and self.observes:
             answer = CommandAnswer(Outcome.OBSERVED, "observes only")
         if answer is None and (hold := self._hold(command)) is not None:
-            answer = CommandAnswer(Outcome.HELD, "a person asked for it", hold.brake)
+            answer = CommandAnswer(Outcome.HELD, "a person asked for it", hold.by)
         if answer is None:
             assert pod is not None
             seen = None if node is None else json.loads(node)

@@ -8,8 +8,9 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from evictstream.kit.oracle import BrakeRecord
-from evictstream.models.steering.brakes import NO_BRAKES, Brakes, Subject, longest_hold
-from evictstream.streams.broker.brakes_reader import OLDEST_BRAKES_SECONDS
+from evictstream.models.steering.brakes import NO_BRAKES, Brakes
+from evictstream.models.steering.holds import Subject, longest_hold
+from evictstream.streams.broker.steering_readers import OLDEST_VIEW_SECONDS
 from evictstream.streams.engine.core.ports import Clock
 from tests.faults.simulated.network import Connection
 
@@ -37,7 +38,7 @@ class SimulatedBrakes:
 
     def objection(self) -> str | None:
         """Say why nothing may be evicted."""
-        return "too old" if self.age_seconds() > OLDEST_BRAKES_SECONDS else self.brakes.objection()
+        return "too old" if self.age_seconds() > OLDEST_VIEW_SECONDS else self.brakes.objection()
 
     async def run(self) -> None:
         """Read until cancelled."""
@@ -58,4 +59,4 @@ def held_by(records: Iterable[BrakeRecord], command: Mapping[str, Any], now_us: 
         brakes = brakes.with_record(entry.key, entry.value, entry.append_at_us // 1000)
     subject = Subject(command["namespace"], command["podUid"], command["reason"]["taint"]["key"], 0, "a")
     hold = longest_hold(brakes.of_cluster(command["cluster"], now_us), subject, now_us)
-    return None if hold is None else hold.brake
+    return None if hold is None else hold.by

@@ -31,6 +31,7 @@ from tests.faults.simulated.fetching import Fetching
 from tests.faults.simulated.group import Group
 from tests.faults.simulated.network import Connection
 from tests.faults.simulated.world import VirtualLoop, World
+from tests.streams.worker.fakes import FakePolicies
 
 RETRY_PAUSE_SECONDS = 1.0
 LONGEST_SLEEP_SECONDS = 0.5  # of the timer service: an opened gate may be noticed later, and a run takes less time
@@ -160,6 +161,7 @@ class Worker:
             group=group,
             clock=clock,
             brakes=brakes,
+            policies=FakePolicies(),
             crash=self._crash,
             longest_sleep_seconds=LONGEST_SLEEP_SECONDS,
         )

@@ -10,7 +10,13 @@ from evictstream.kit.replay.story import SourcedDecision, Teller, story
 from evictstream.models.instants import instant_text, instant_us
 from evictstream.models.kubernetes.taints import BareTaint
 from evictstream.models.kubernetes.tolerations import Toleration
-from evictstream.models.messages.decision import DECISION_KIND, DecisionCause, DecisionRecord, PreviousDecision
+from evictstream.models.messages.decision import (
+    DECISION_KIND,
+    DecisionCause,
+    DecisionRecord,
+    PolicyClause,
+    PreviousDecision,
+)
 from evictstream.models.messages.vocabulary import (
     API_VERSION,
     CauseKind,
@@ -131,6 +137,12 @@ CASES = [
         "Attempt 2 is issued. In the service's view, of unknown age, the pod still exists and has to leave."
         " The brake b-1 has held it until then.",
         id="retried after a brake",
+    ),
+    pytest.param(
+        issued(cause=timer(after(LATER, 40)), policy=PolicyClause("agents", 3, "settle")),
+        "The eviction is issued, 40.0 s after its deadline: the policy agents (revision 3, settle) has held it until"
+        " then.",
+        id="issued after a policy",
     ),
     pytest.param(
         decision(DecisionKind.REPORTED, attempt=1, outcome=Outcome.OBSERVED),

@@ -9,6 +9,7 @@ from evictstream.kit.cli.see_tables import clusters_kind, evictions_kind, gate_o
 from evictstream.kit.see.clusters import listed_clusters
 from evictstream.kit.see.evictions import ListedEviction, SeenState, Silences, ended_eviction, pending_evictions
 from evictstream.kit.see.nodes import listed_nodes
+from evictstream.kit.see.steering import Steering
 from evictstream.kit.see.stored_state import StoredState
 from evictstream.models.messages.vocabulary import DecisionKind, Outcome, Verdict
 from evictstream.streams.cli.lists import ListTable
@@ -75,7 +76,7 @@ def test_the_first_to_be_done_comes_first(rows: State) -> None:
 
 def test_what_a_brake_holds_names_it(rows: State) -> None:
     brakes = brakes_of(record("b-1", clusters=["lab"]), appended_us=NOON_US)
-    pending = pending_evictions(read(rows), NOON_US + 60 * SECOND_US, SILENCES, brakes)
+    pending = pending_evictions(read(rows), NOON_US + 60 * SECOND_US, SILENCES, Steering(brakes))
     assert [(one.pod, one.held_by, gate_or_result(one)) for one in pending] == [
         ("quick", "b-1", "held b-1"),
         ("slow", None, "-"),

@@ -9,7 +9,8 @@ import pytest
 from evictstream.models.eviction import Outcome, fire
 from evictstream.models.eviction.held_attempts import BOTH_KNOW_US
 from evictstream.models.instants import SECOND_US, instant_text
-from evictstream.models.steering.brakes import Brakes, Hold, StandingBrake
+from evictstream.models.steering.brakes import Brakes, StandingBrake
+from evictstream.models.steering.holds import Hold
 from tests.models.eviction.scene import START_US, A, Scene, tolerate, us
 from tests.models.steering.test_brakes import read, record
 
@@ -33,7 +34,7 @@ class BrakedScene(Scene):
     def turn(self, at: float, held_by: str | None = None) -> Hold | None:
         """Let a timer fire; gives what holds the attempt."""
         now = self.of_cluster(at)
-        return self.keep(fire(self.aggregate, "pod-1", us(at), self.rules, brakes=now, held_by=held_by)).hold
+        return self.keep(fire(self.aggregate, "pod-1", us(at), self.rules, holders=now, held_by=held_by)).hold
 
     def attempts(self) -> list[int]:
         return [command.attempt for command in self.commands if command.action == "Evict"]

@@ -10,15 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evictstream.models.instants import MILLISECOND_US, SECOND_US, instant_text
-from evictstream.models.steering.brakes import (
-    MOST_BRAKES,
-    NO_BRAKES,
-    Brakes,
-    Hold,
-    StandingBrake,
-    Subject,
-    longest_hold,
-)
+from evictstream.models.steering.brakes import MOST_BRAKES, NO_BRAKES, Brakes, StandingBrake
+from evictstream.models.steering.holds import Hold, Subject, longest_hold
 
 NOW_US = 1_800_000_000 * SECOND_US
 DUE_US = NOW_US - 30 * SECOND_US
@@ -122,7 +115,7 @@ def test_of_several_brakes_the_longest_holds() -> None:
     )
     held = hold(later)
     assert held is not None
-    assert held.brake == "b1"
+    assert held.by == "b1"
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ OUTPUTS = ["evictstream.commands", "evictstream.decisions", "evictstream.dead-le
 CHANGELOG = "evictstream-v2-state-changelog"
 FEEDS = "evictstream.feeds"
 BRAKES = "evictstream.brakes"
+POLICIES = "evictstream.policies"
 
 
 def specs(**overrides: object) -> dict[str, TopicSpec]:
@@ -17,7 +18,7 @@ def specs(**overrides: object) -> dict[str, TopicSpec]:
 
 
 def test_all_topics_inputs_first() -> None:
-    assert list(specs()) == [*INPUTS, *OUTPUTS, CHANGELOG, FEEDS, BRAKES]
+    assert list(specs()) == [*INPUTS, *OUTPUTS, CHANGELOG, FEEDS, BRAKES, POLICIES]
 
 
 def test_feeds_is_compacted_and_has_one_partition() -> None:
@@ -25,8 +26,9 @@ def test_feeds_is_compacted_and_has_one_partition() -> None:
     assert (spec.partitions, spec.replication_factor, spec.configs["cleanup.policy"]) == (1, 3, "compact")
 
 
-def test_brakes_are_compacted_in_one_partition_and_stamped() -> None:
-    spec = specs(partitions=64)[BRAKES]
+@pytest.mark.parametrize("name", [BRAKES, POLICIES])
+def test_steering_is_compacted_in_one_partition_and_stamped(name: str) -> None:
+    spec = specs(partitions=64)[name]
     assert (spec.partitions, spec.configs["cleanup.policy"]) == (1, "compact")
     assert spec.configs["message.timestamp.type"] == "LogAppendTime"
 

@@ -12,8 +12,9 @@ from evictstream.models.messages.brake import decode_brake
 from evictstream.streams.broker.admin import declare_topics
 from evictstream.streams.broker.producers import open_producer
 from evictstream.streams.cli import brakes
-from evictstream.streams.cli.brakes import REMEMBERED_SECONDS, BrakesWriter, open_brakes
+from evictstream.streams.cli.brakes import open_brakes_writer
 from evictstream.streams.cli.main import run as run_here
+from evictstream.streams.cli.steering_records import REMEMBERED_SECONDS
 from evictstream.streams.errors import ExitCode
 from evictstream.streams.settings import Settings
 from tests.models.steering.test_brakes import record
@@ -104,21 +105,19 @@ def test_old_brakes_are_forgotten(declared: Settings) -> None:
     for name in ("old", "standing"):
         assert run(declared, "hold", *WHY, "--all", "--until-released", "--id", name).returncode == 0
     assert run(declared, "release", "old", *WHY).returncode == 0
-    with open_brakes(declared) as reader, open_producer(declared, delivery_seconds=30.0) as producer:
-        released_us = reader.brakes.standing["old"].appended_us
-        writer = BrakesWriter(declared, producer, reader)
+    with open_brakes_writer(declared) as writer:
+        released_us = writer.brakes.standing["old"].appended_us
         writer.remove_old(released_us + REMEMBERED_SECONDS * SECOND_US)
-        assert reader.brakes.standing.keys() == {"old", "standing"}
+        assert writer.brakes.standing.keys() == {"old", "standing"}
         writer.remove_old(released_us + (REMEMBERED_SECONDS + 61) * SECOND_US)
-        assert reader.brakes.standing.keys() == {"standing"}
+        assert writer.brakes.standing.keys() == {"standing"}
 
 
 @pytest.mark.kafka
 def test_only_the_newest_brakes_that_are_over_are_kept(declared: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(brakes, "MOST_BRAKES_REMEMBERED", 1)
-    with open_brakes(declared) as reader, open_producer(declared, delivery_seconds=30.0) as producer:
-        writer = BrakesWriter(declared, producer, reader)
+    with open_brakes_writer(declared) as writer:
         for name in ("first", "second"):
             writer.write(decode_brake(record(name, releasedBy="anna")))
-        writer.remove_old(reader.brakes.standing["second"].appended_us + 61 * SECOND_US)
-        assert reader.brakes.standing.keys() == {"second"}
+        writer.remove_old(writer.brakes.standing["second"].appended_us + 61 * SECOND_US)
+        assert writer.brakes.standing.keys() == {"second"}

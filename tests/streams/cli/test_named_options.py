@@ -55,7 +55,7 @@ READERS = {"explain", "replay", "what-if"}
 SAID_OF = {
     "kit/rules/kubectl": {"rules taint"},
     "kit/what_if/change.py": {"rules taint"},
-    "streams/cli/brakes.py": {"hold", "release"},
+    "streams/cli/steering_records.py": {"hold", "release", "policy apply", "policy delete"},
     "streams/cli/confirmation.py": {"accept-gap", "cluster forget"},
     "kit/cli/incomplete.py": {*READERS, "import"},
     "kit/cli/manager_flags.py": {"what-if"},

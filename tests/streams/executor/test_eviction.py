@@ -14,7 +14,7 @@ import pytest
 from evictstream.kit.conformance.fake_api import FakeApi
 from evictstream.kit.conformance.fake_faults import Fault, deep
 from evictstream.models.execution.command_log import CommandAnswer
-from evictstream.models.instants import instant_text
+from evictstream.models.instants import SECOND_US, instant_text
 from evictstream.models.kubernetes.tolerations import Toleration
 from evictstream.models.messages.vocabulary import Outcome
 from evictstream.streams.executor import eviction, node_looks
@@ -299,6 +299,19 @@ def test_after_the_latest_time_a_budget_is_overruled(api: FakeApi, connection: C
     )
     assert outcome(patient.evict(overdue, 0, time.monotonic() - 61)) is Outcome.SUCCEEDED
     assert deleted(api) == ["a"]
+
+
+@pytest.mark.parametrize("own_seconds", [None, 5.0, 3_600.0])
+def test_a_policys_patience_replaces_the_executors_own(
+    api: FakeApi, connection: Connection, own_seconds: float | None
+) -> None:
+    api.trouble["create pods/eviction"] = [Fault(status=429, cause="DisruptionBudget")] * 2
+    patient = evictor(connection, ExecutorMode.EVICT, delete_after_seconds=own_seconds)
+    overdue = command(deadline=instant_text(T0_US), delete_after=instant_text(T0_US + 60 * SECOND_US))
+
+    assert isinstance(patient.evict(overdue, 0, time.monotonic() - 50), PutOff)
+    assert deleted(api) == []
+    assert outcome(patient.evict(overdue, 0, time.monotonic() - 61)) is Outcome.SUCCEEDED
 
 
 @pytest.mark.parametrize("name", ["..", ".", "a/b", "a%2fb", "../nodes/n-1"])

@@ -12,11 +12,13 @@ import pytest
 
 from evictstream.models.instants import SECOND_US, instant_text, instant_us
 from evictstream.models.steering.brakes import NO_BRAKES
+from evictstream.models.steering.policies import NO_POLICIES
 from evictstream.streams.engine.core.outbox import Outbox
 from evictstream.streams.partition.eviction_partition import EvictionPartition
 from evictstream.streams.partition.firing import LOOK_AGAIN_US
 from tests.harness.plans import one_partition, taken_over
 from tests.models.steering.test_brakes import record
+from tests.models.steering.test_policies import policy_record
 from tests.streams.worker.story import NOON_US, FakeRecord
 
 PODS = 40
@@ -28,25 +30,27 @@ class Braked:
 
     def __init__(self) -> None:
         self.now_us = NOON_US
-        self.brakes = NO_BRAKES
+        self.brakes, self.policies = NO_BRAKES, NO_POLICIES
         self.evicts: dict[str, list[dict[str, Any]]] = {"held": [], "free": []}
         self.decisions: list[dict[str, Any]] = []
         self.rows: dict[bytes, bytes] = {}
         self.offset = 0
-        self.config = dataclasses.replace(one_partition(lambda: self.now_us), brakes=lambda: self.brakes)
+        self.config = dataclasses.replace(
+            one_partition(lambda: self.now_us), brakes=lambda: self.brakes, policies=lambda: self.policies
+        )
         self.logic, self.outbox = EvictionPartition(0, self.config), Outbox()
         for cluster in self.evicts:
             self.taint(cluster, "dead")
             for number in range(PODS):
                 name = f"p{number}"
                 spec = {"nodeName": "n", "tolerations": [{"operator": "Exists", "tolerationSeconds": 10 + number % 5}]}
-                self._put(cluster, "pods", "Pod", {"namespace": "x", "name": name, "uid": f"{cluster}-{name}"}, spec)
+                self.put(cluster, "pods", "Pod", {"namespace": "x", "name": name, "uid": f"{cluster}-{name}"}, spec)
 
     def taint(self, cluster: str, *keys: str) -> None:
         taints = [{"key": key, "effect": "NoExecute"} for key in keys]
-        self._put(cluster, "nodes", "Node", {"name": "n", "uid": "n"}, {"taints": taints})
+        self.put(cluster, "nodes", "Node", {"name": "n", "uid": "n"}, {"taints": taints})
 
-    def _put(self, cluster: str, topic: str, kind: str, meta: dict[str, str], spec: dict[str, Any]) -> None:
+    def put(self, cluster: str, topic: str, kind: str, meta: dict[str, str], spec: dict[str, Any]) -> None:
         obj = {"kind": kind, "metadata": meta | {"resourceVersion": str(self.offset + 100)}, "spec": spec}
         self.raw(cluster, topic, {"cluster": cluster, "type": "ADDED", "object": obj})
 
@@ -60,6 +64,10 @@ class Braked:
         fields.setdefault("spreadSeconds", SPREAD)
         value = record(brake_id, **fields)
         self.brakes = self.brakes.with_record(brake_id.encode(), value, self.now_us // 1000)
+
+    def policy(self, *, revision: int = 1, **fields: Any) -> None:
+        value = policy_record("p1", revision=revision, spreadSeconds=SPREAD, **fields)
+        self.policies = self.policies.with_record(b"p1", value, self.now_us // 1000)
 
     def run(self, to: float) -> None:
         """Let time pass, as the timer service does: a turn is of a hundred timers."""

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Self
 
 from evictstream.models.steering.brakes import NO_BRAKES, Brakes
+from evictstream.models.steering.policies import NO_POLICIES, Policies
 from evictstream.streams.engine.core.ports import Committed, Place
 
 
@@ -58,10 +59,9 @@ class FakeWriter:
 
 
 @dataclasses.dataclass
-class FakeBrakes:
-    """Brakes that have just been read, or not."""
+class _FakeView:
+    """A topic that has just been read, or not."""
 
-    brakes: Brakes = NO_BRAKES
     age: float = 0.0
     problem: str | None = None
 
@@ -70,6 +70,20 @@ class FakeBrakes:
 
     def objection(self) -> str | None:
         return self.problem
+
+
+@dataclasses.dataclass
+class FakeBrakes(_FakeView):
+    """The brakes."""
+
+    brakes: Brakes = NO_BRAKES
+
+
+@dataclasses.dataclass
+class FakePolicies(_FakeView):
+    """The policies."""
+
+    policies: Policies = NO_POLICIES
 
 
 class FakePartitions:

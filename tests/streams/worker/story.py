@@ -22,7 +22,7 @@ from evictstream.streams.worker.served_partition import ServedPartition
 from evictstream.streams.worker.snapshot import PartitionView, Snapshot
 from evictstream.streams.worker.watchdog import Watchdog, wait_limits
 from tests.harness.plans import one_partition
-from tests.streams.worker.fakes import FakeBrakes
+from tests.streams.worker.fakes import FakeBrakes, FakePolicies
 
 NOON_US = 1_795_262_400_000_000
 SECOND_US = 1_000_000
@@ -53,8 +53,12 @@ class Story:
 
     def __init__(self) -> None:
         self.now_us = NOON_US
-        self.brakes = FakeBrakes()
-        self.config = dataclasses.replace(one_partition(lambda: self.now_us), brakes=lambda: self.brakes.brakes)
+        self.brakes, self.policies = FakeBrakes(), FakePolicies()
+        self.config = dataclasses.replace(
+            one_partition(lambda: self.now_us),
+            brakes=lambda: self.brakes.brakes,
+            policies=lambda: self.policies.policies,
+        )
         self.logic = EvictionPartition(0, self.config)
         self.outbox = Outbox()
         self.offset = 0
@@ -114,6 +118,7 @@ class Story:
             watchdog=Watchdog(lambda _: self.ages, wait_limits(Settings()), print),
             snapshot=lambda: Snapshot(is_settled=True, partitions=self.views),
             brakes=self.brakes,
+            policies=self.policies,
             inputs={"nodes": "nodes", "pods": "pods", "results": "results"},
             partition_count=8,
             version="1.2.3",

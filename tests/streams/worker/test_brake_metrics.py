@@ -15,7 +15,7 @@ def test_brakes_and_what_they_hold() -> None:
     many = {(f"b-{number}", "lab"): Waiting(number, NOON_US) for number in range(1, BRAKES_SHOWN + 3)}
     story.views = (view(pending={"lab": 9}, held=many), view(partition=1, held={("b-9", "lab"): Waiting(5, NOON_US)}))
     brakes = read(record("b-1"), record("b-2"), appended_us=NOON_US)
-    story.brakes = FakeBrakes(brakes.with_record(b"b-3", b"{", 0), age=0.25)
+    story.brakes = FakeBrakes(brakes=brakes.with_record(b"b-3", b"{", 0), age=0.25)
     story.now_us = NOON_US + 90 * SECOND_US
     seen = story.scrape()
     wanted = {

@@ -20,7 +20,7 @@ from evictstream.streams.worker.gates import APPLIED, CONFIRMED, NOT_APPLIED, NO
 from evictstream.streams.worker.served_partition import ServedPartition
 from evictstream.streams.worker.timer_service import TimerService
 from tests.deploy.pages import ROOT
-from tests.streams.worker.fakes import FakeBrakes, FakeGroup, FakePartitions, FakeWriter
+from tests.streams.worker.fakes import FakeBrakes, FakeGroup, FakePartitions, FakePolicies, FakeWriter
 
 
 class World:
@@ -35,13 +35,14 @@ class World:
         self.partitions = cast("Partitions[ServedPartition]", FakePartitions(self.writer))
         self.freshness = Freshness(self.partitions, self.group, SYSTEM_CLOCK)
         asyncio.run(self.freshness.ask_once())
-        self.brakes = FakeBrakes()
+        self.brakes, self.policies = FakeBrakes(), FakePolicies()
         self.gates = Gates(
             lease=self.lease,
             group=self.group,
             clock_watch=self.clock,
             freshness=self.freshness,
             brakes=self.brakes,
+            policies=self.policies,
             lag_limit_seconds=10,
             clock=SYSTEM_CLOCK,
         )
@@ -89,6 +90,10 @@ def unread_brakes(world: World) -> None:
     world.brakes.problem = "never read"
 
 
+def unread_policies(world: World) -> None:
+    world.policies.problem = "never read"
+
+
 def old_brakes(world: World) -> None:
     world.writer.ends_asked_at = time.monotonic()
     world.brakes.age = 1.0
@@ -106,6 +111,7 @@ CLOSERS = [
     pytest.param(still_reading, Gate.CAUGHT_UP, id="not caught up"),
     pytest.param(stale_view, Gate.FRESH_VIEW, id="view too old"),
     pytest.param(unread_brakes, Gate.BRAKES, id="brakes cannot be read"),
+    pytest.param(unread_policies, Gate.POLICIES, id="policies cannot be read"),
     pytest.param(old_brakes, Gate.BRAKES, id="brakes were read before the takeover"),
     pytest.param(gap, Gate.GAP, id="input expired unread"),
 ]

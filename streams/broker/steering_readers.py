@@ -1,8 +1,8 @@
-"""Reads the topic of the brakes, as long as a process may issue or carry out evictions.
+"""Read the topics of brakes and policies, as long as a process may issue or carry out evictions.
 
-One thread keeps the newest brakes. It also proves that they are the newest: twice a second it asks Kafka where the
-topic ends, and the view is as fresh as the last question whose end has been read. Who acts on evictions asks for that
-age first. Without an answer the view ages, so who cannot read brakes stops.
+One thread for each topic keeps its newest records. It also proves that they are the newest: twice a second it asks
+Kafka where the topic ends, and the view is as fresh as the last question whose end has been read. Who acts on evictions
+asks for that age first. Without an answer the view ages, so who cannot read brakes or policies stops.
 """
 
 from __future__ import annotations
@@ -12,12 +12,13 @@ import math
 import threading
 import time
 from collections.abc import Callable
-from typing import Any, Final, Self
+from typing import Any, Final, Generic, Protocol, Self, TypeVar
 
 import structlog
 from kafka import TopicPartition
 
 from evictstream.models.steering.brakes import NO_BRAKES, Brakes
+from evictstream.models.steering.policies import NO_POLICIES, Policies
 from evictstream.streams.broker.clients import may_pass, our_errors
 from evictstream.streams.broker.consumers import open_consumer
 from evictstream.streams.errors import BrokerError
@@ -31,9 +32,9 @@ _POLL_MS: Final = 250
 _ASK_SECONDS: Final = 0.5
 """Between two questions where the topic ends."""
 
-OLDEST_BRAKES_SECONDS: Final = 3.0
-"""A view of the brakes that is older counts as none. Six questions have had no answer by then; whoever sets a brake
-while a process is cut off from Kafka waits no longer for it."""
+OLDEST_VIEW_SECONDS: Final = 3.0
+"""A view that is older counts as none. Six questions have had no answer by then; whoever sets a brake while a process
+is cut off from Kafka waits no longer for it."""
 
 _STOP_SECONDS: Final = 1.0
 """For the poll that runs, and to close the connections."""
@@ -42,22 +43,37 @@ _RETRY_SECONDS: Final = 0.5
 """After an error of Kafka."""
 
 
-class BrakesReader:
-    """Keeps the brakes of a Kafka. Use as a context manager; any thread may ask.
+class _Steering(Protocol):
+    """All records of a topic, as a value."""
+
+    def with_record(self, key: bytes | None, value: bytes | None, appended_ms: int) -> Self:
+        """Return them after one more record."""
+
+    def objection(self) -> str | None:
+        """Return why nothing may be evicted at all; None if all can be read."""
+
+
+_View = TypeVar("_View", bound=_Steering)
+
+
+class SteeringReader(Generic[_View]):
+    """Keeps what a topic of one partition says. Use as a context manager; any thread may ask.
 
     Attributes:
-        brakes: the newest that were read. A value: keep it for as long as one decision takes.
+        view: the newest that was read. A value: keep it for as long as one decision takes.
     """
 
-    def __init__(self, settings: Settings) -> None:
-        self.brakes: Brakes = NO_BRAKES
+    def __init__(self, settings: Settings, topic: str, nothing: _View) -> None:
+        """`nothing` is what an empty topic says."""
+        self.view = nothing
+        self._nothing = nothing
         self._settings = settings
-        self._place = TopicPartition(settings.brakes_topic, 0)
+        self._place = TopicPartition(topic, 0)
         self._fresh_at = -math.inf
         self._left_out = 0
         self._is_available = True
         self._stopped = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="brakes", daemon=True)
+        self._thread = threading.Thread(target=self._run, name=f"read {topic}", daemon=True)
 
     def __enter__(self) -> Self:
         """Begin to read; nothing is known until `age_seconds` is finite."""
@@ -70,20 +86,21 @@ class BrakesReader:
         self._thread.join(_STOP_SECONDS)
 
     def age_seconds(self) -> float:
-        """Return how long ago all brakes are known to have been read; infinite before the first time."""
+        """Return how long ago all records are known to have been read; infinite before the first time."""
         return time.monotonic() - self._fresh_at
 
     def objection(self) -> str | None:
-        """Return why nothing may be evicted now; None if `brakes` says all."""
+        """Return why nothing may be evicted now; None if `view` says all."""
         age = self.age_seconds()
-        if age > OLDEST_BRAKES_SECONDS:
+        if age > OLDEST_VIEW_SECONDS:
             since = "never" if math.isinf(age) else f"{age:.1f} s ago"
             return (
-                f"brakes were last read to their end {since}; check the connection to Kafka, and the right to read them"
+                f"{self._place.topic} was last read to its end {since};"
+                " check the connection to Kafka, and the right to read it"
             )
         if self._left_out:
             return f"{self._left_out} records of {self._place.topic} are in batches that cannot be used"
-        return self.brakes.objection()
+        return self.view.objection()
 
     def _run(self) -> None:
         while not self._stopped.is_set():
@@ -118,7 +135,7 @@ class BrakesReader:
                 answer = ask()
         except BrokerError as error:
             if self._is_available:
-                log.warning("brakes cannot be read", topic=self._place.topic, error=str(error))
+                log.warning("topic cannot be read", topic=self._place.topic, error=str(error))
             self._is_available = False
             raise
         self._is_available = True
@@ -130,7 +147,7 @@ class BrakesReader:
         Raises:
             BrokerError: there was no answer, and another consumer is needed.
         """
-        brakes, is_whole = NO_BRAKES, False
+        view, is_whole = self._nothing, False
         end, asked_at = None, -math.inf
         while not self._stopped.is_set():
             try:
@@ -146,11 +163,35 @@ class BrakesReader:
                 self._stopped.wait(_RETRY_SECONDS)  # the consumer connects again by itself, with pauses that grow
                 continue
             for record in polled.get(self._place, ()):
-                brakes = brakes.with_record(record.key, record.value, record.timestamp)
+                view = view.with_record(record.key, record.value, record.timestamp)
             is_read = end is not None and position is not None and position >= end
             is_whole |= is_read
             self._left_out = consumer.left_out
             if is_whole:  # a part would release what the rest holds
-                self.brakes = brakes
+                self.view = view
             if is_read:
                 self._fresh_at, end = asked_at, None
+
+
+class BrakesReader(SteeringReader[Brakes]):
+    """Keeps the brakes."""
+
+    def __init__(self, settings: Settings) -> None:
+        super().__init__(settings, settings.brakes_topic, NO_BRAKES)
+
+    @property
+    def brakes(self) -> Brakes:
+        """The newest that were read."""
+        return self.view
+
+
+class PoliciesReader(SteeringReader[Policies]):
+    """Keeps the policies."""
+
+    def __init__(self, settings: Settings) -> None:
+        super().__init__(settings, settings.policies_topic, NO_POLICIES)
+
+    @property
+    def policies(self) -> Policies:
+        """The newest that were read."""
+        return self.view

@@ -10,8 +10,8 @@ import pytest
 
 from evictstream.models.steering.brakes import NO_BRAKES
 from evictstream.streams.broker.admin import declare_topics
-from evictstream.streams.broker.brakes_reader import BrakesReader
 from evictstream.streams.broker.producers import open_producer
+from evictstream.streams.broker.steering_readers import BrakesReader
 from evictstream.streams.settings import Settings
 from tests.models.steering.test_brakes import record
 

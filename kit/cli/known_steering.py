@@ -1,0 +1,76 @@
+"""Brakes and policies for a command that shows what is owed: they say what holds it."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+from evictstream.streams.cli.output import warn
+from evictstream.streams.errors import BrokerRefusedError, BrokerUnreachableError, TopicsDifferError
+
+if TYPE_CHECKING:
+    from evictstream.kit.see.steering import Steering
+    from evictstream.streams.broker.steering_readers import SteeringReader
+    from evictstream.streams.settings import Settings
+
+_Reader = TypeVar("_Reader", bound="SteeringReader[Any]")
+
+_PATIENCE_SECONDS: Final = 5.0
+"""For each topic to be read, which takes a tenth of a second. Without them the list is shown all the same."""
+
+
+@contextlib.contextmanager
+def known_steering(settings: Settings) -> Iterator[Callable[[], Steering]]:
+    """Read brakes and policies; gives what returns the newest. Where this user may not read them, that is said.
+
+    Raises:
+        BrokerUnreachableError: no broker answered in time.
+    """
+    from evictstream.kit.see.steering import Steering
+    from evictstream.models.steering.brakes import NO_BRAKES
+    from evictstream.models.steering.policies import NO_POLICIES
+    from evictstream.streams.broker.steering_readers import BrakesReader, PoliciesReader
+
+    with contextlib.ExitStack() as stack:
+        brakes = _opened(stack, settings, "brakes", settings.brakes_topic, BrakesReader)
+        policies = _opened(stack, settings, "policies", settings.policies_topic, PoliciesReader)
+        yield lambda: Steering(
+            NO_BRAKES if brakes is None else brakes.view, NO_POLICIES if policies is None else policies.view
+        )
+
+
+def _opened(
+    stack: contextlib.ExitStack, settings: Settings, what: str, topic: str, reader_of: Callable[[Settings], _Reader]
+) -> _Reader | None:
+    """Open a reader that has read its topic to the end; None where this user may not read it."""
+    from evictstream.streams.broker.admin import readable_partitions
+    from evictstream.streams.cli.steering_records import wait_until
+
+    try:
+        readable_partitions(settings, topic)
+    except (BrokerRefusedError, TopicsDifferError) as error:  # a service of an earlier version has no such topic
+        if isinstance(error, BrokerRefusedError):
+            warn(f"what {what} hold is not shown: {error}")
+        return None
+    reader = reader_of(settings)
+    stack.enter_context(reader)
+    try:
+        wait_until(settings, topic, lambda: math.isfinite(reader.age_seconds()), _PATIENCE_SECONDS)
+    except BrokerUnreachableError:
+        warn(f"what {what} hold is not shown: they were not read in time")
+    return reader
+
+
+def tell_steering(settings: Settings, cluster: str, now_us: int) -> None:
+    """Say on stderr which brakes and policies may hold evictions of a cluster now, microseconds since 1970."""
+    with known_steering(settings) as newest:
+        steering = newest()
+        for standing in steering.brakes.of_cluster(cluster, now_us):
+            brake = standing.brake
+            warn(f"brake {brake.id} of {brake.by} holds evictions here ({brake.why}): they leave later than shown")
+        for one in steering.policies.of_cluster(cluster):
+            policy = one.policy
+            if one.clauses is not None and (one.clauses.spec.observe or one.clauses.spec.settle_seconds):
+                warn(f"policy {policy.name} of {policy.by} holds evictions here ({policy.why}): they may leave later")

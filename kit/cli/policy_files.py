@@ -1,0 +1,234 @@
+"""Files of policies, as people write them: YAML 1.2, one policy in each document.
+
+A file is refused as a whole if anything in it is wrong, with the line and the path of each fault: a policy that is half
+understood holds something else than its writer thinks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Annotated, Any, Final
+
+import msgspec
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from ruamel.yaml import YAML
+from ruamel.yaml.comments import CommentedMap, CommentedSeq
+from ruamel.yaml.error import MarkedYAMLError, YAMLError
+
+from evictstream.models.messages.policy import (
+    LONGEST_CLAUSE_SECONDS,
+    LONGEST_PATTERN,
+    LONGEST_POLICY_NAME,
+    MOST_PATTERNS,
+    PolicySelection,
+    PolicySpec,
+)
+from evictstream.models.steering.policies import MOST_POLICIES
+from evictstream.streams.cli.durations import read_length
+from evictstream.streams.cli.steering_records import LONGEST_WHY
+from evictstream.streams.errors import WrongUseError
+
+LONGEST_FILE_BYTES: Final = 1_048_576
+"""A hundred policies of a hundred long patterns each; what is larger is no file of policies."""
+
+LONGEST_SPREAD_SECONDS: Final = 86_400
+
+_MOST_TOLD: Final = 10
+"""Faults that are told; one wrong indentation makes many."""
+
+
+class WrittenPolicy(msgspec.Struct, frozen=True, kw_only=True):
+    """A policy as a file has it.
+
+    Attributes:
+        name: its name.
+        why: for those who find their evictions held; empty if the file does not say.
+        spec: what it does.
+        spread_seconds: over how long what it held is spread when it changes.
+    """
+
+    name: str
+    why: str
+    spec: PolicySpec
+    spread_seconds: int
+
+
+def _seconds(value: object) -> int:
+    seconds = read_length(value) if isinstance(value, str) else None
+    if seconds is None:
+        message = "is not a length of time: write 30s, 5m, 2h or 1d"
+        raise ValueError(message)
+    return seconds
+
+
+_Length = Annotated[int, BeforeValidator(_seconds), Field(ge=1, le=LONGEST_CLAUSE_SECONDS)]
+_Pattern = Annotated[str, Field(min_length=1, max_length=LONGEST_PATTERN)]
+_Patterns = Annotated[list[_Pattern], Field(min_length=1, max_length=MOST_PATTERNS)]
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+
+class _Selection(_Strict):
+    clusters: _Patterns | None = None
+    nodes: _Patterns | None = None
+    taints: _Patterns | None = None
+    namespaces: _Patterns | None = None
+
+    def selection(self) -> PolicySelection:
+        return PolicySelection(**{name: tuple(dict.fromkeys(value or ())) for name, value in self})
+
+
+class _Document(_Strict):
+    name: Annotated[str, Field(pattern=f"^[a-z0-9][a-z0-9-]{{0,{LONGEST_POLICY_NAME - 1}}}$")]
+    why: Annotated[str, Field(min_length=1, max_length=LONGEST_WHY)] | None = None
+    selected: Annotated[_Selection, Field(alias="for")] = _Selection()
+    excluded: Annotated[_Selection | None, Field(alias="except")] = None
+    observe: bool = False
+    settle: _Length | None = None
+    patience: _Length | None = None
+    spread: Annotated[int, BeforeValidator(_seconds), Field(ge=0, le=LONGEST_SPREAD_SECONDS)] = 60
+
+    def policy(self) -> WrittenPolicy:
+        return WrittenPolicy(
+            name=self.name,
+            why=self.why or "",
+            spec=PolicySpec(
+                selected=self.selected.selection(),
+                excluded=None if self.excluded is None else self.excluded.selection(),
+                observe=self.observe,
+                settle_seconds=self.settle,
+                patience_seconds=self.patience,
+            ),
+            spread_seconds=self.spread,
+        )
+
+
+_WORDS: Final = {
+    "extra_forbidden": "is no field of a policy in this version",
+    "missing": "is missing",
+    "string_type": "is not a text: put it in quotes",
+    "list_type": "is not a list",
+    "bool_type": "is neither true nor false",
+    "model_type": "has no fields",
+    "dict_type": "has no fields",
+    "string_pattern_mismatch": "is not a name: use small letters, digits and hyphens",
+}
+
+
+def read_policy_files(paths: Sequence[Path]) -> list[WrittenPolicy]:
+    """Read all policies of some files, in their order.
+
+    Raises:
+        WrongUseError: a file cannot be read, or is wrong; names file, line and path of each fault.
+    """
+    found: list[WrittenPolicy] = []
+    faults: list[str] = []
+    for path in paths:
+        for place, document in _documents(path):
+            if isinstance(document, str):
+                faults.append(f"{place} {document}")
+                continue
+            policy, wrong = _read(path, document)
+            faults += wrong
+            if policy is not None and any(policy.name == other.name for other in found):
+                faults.append(f"{place} there are two policies of the name {policy.name}")
+            elif policy is not None:
+                found.append(policy)
+    if faults:
+        more = f"; and {len(faults) - _MOST_TOLD} more" if len(faults) > _MOST_TOLD else ""
+        raise WrongUseError("; ".join(faults[:_MOST_TOLD]) + more, next_step="docs/policies.md has the language")
+    if not found:
+        raise WrongUseError(f"no policy in {', '.join(map(str, paths))}")
+    if len(found) > MOST_POLICIES:
+        raise WrongUseError(f"more than {MOST_POLICIES} policies", next_step="write the patterns into fewer")
+    return found
+
+
+def _documents(path: Path) -> Iterator[tuple[str, CommentedMap | str]]:
+    """Yield the documents of a file with their places; a fault as a text."""
+    try:
+        with path.open("rb") as file:
+            content = file.read(LONGEST_FILE_BYTES + 1)
+        text = content.decode()
+    except (OSError, UnicodeDecodeError) as error:
+        reason = "it is not UTF-8" if isinstance(error, UnicodeDecodeError) else error.strerror
+        raise WrongUseError(f"{path} cannot be read: {reason}") from error
+    if len(content) > LONGEST_FILE_BYTES:
+        raise WrongUseError(f"{path} has more than {LONGEST_FILE_BYTES} bytes")
+    try:
+        for document in YAML(typ="rt", pure=True).load_all(text):
+            if isinstance(document, CommentedMap):
+                yield f"{path}:{document.lc.line + 1}:", document
+            elif document is not None:
+                yield f"{path}:", "a document is not a policy: it has no fields"
+    except MarkedYAMLError as error:
+        mark = error.problem_mark
+        problem = " ".join((error.problem or error.context or "it is no YAML").split())
+        yield f"{path}:{mark.line + 1}:" if mark is not None else f"{path}:", problem.partition(" To suppress")[0]
+    except (YAMLError, ValueError, RecursionError) as error:
+        problem = "it is nested too deeply" if isinstance(error, RecursionError) else str(error).splitlines()[0]
+        yield f"{path}:", problem
+
+
+def _read(path: Path, document: CommentedMap) -> tuple[WrittenPolicy | None, list[str]]:
+    """Return the policy of a document, or what is wrong with it."""
+    try:
+        policy = _Document.model_validate(document).policy()
+    except ValidationError as error:
+        return None, [
+            f"{path}:{_line(document, one['loc'])}: {_path(one['loc'])} {_words(one)}"
+            for one in error.errors(include_url=False, include_context=False, include_input=False)
+        ]
+    first = document.lc.line + 1
+    return policy, [f"{path}:{first}: {policy.name} {fault}" for fault in _contradictions(policy.spec)]
+
+
+def _words(error: Any) -> str:
+    message: str = error["msg"]
+    return _WORDS.get(error["type"]) or message.removeprefix("Value error, ").removeprefix("Input ")
+
+
+def _path(place: Sequence[int | str]) -> str:
+    text = ""
+    for part in place:
+        text += f"[{part}]" if isinstance(part, int) else f".{part}"
+    return text.removeprefix(".")
+
+
+def _line(document: CommentedMap, place: Sequence[int | str]) -> int:
+    """Return the line of what a path leads to, as far as the document has it."""
+    node: Any = document
+    line: int = document.lc.line
+    for part in place:
+        if isinstance(node, CommentedMap) and part in node:
+            line = node.lc.key(part)[0] if part in (node.lc.data or {}) else line
+        elif isinstance(node, CommentedSeq) and isinstance(part, int) and part < len(node):
+            line = node.lc.item(part)[0]
+        else:
+            break
+        node = node[part]
+    return line + 1
+
+
+def _contradictions(spec: PolicySpec) -> Iterator[str]:
+    if not (spec.observe or spec.settle_seconds or spec.patience_seconds):
+        yield "does nothing: give settle, patience or observe"
+    if spec.observe and (spec.settle_seconds or spec.patience_seconds):
+        yield "observes, so settle and patience say nothing"
+    if spec.excluded == PolicySelection():
+        yield "has an empty except"
+    elif spec.excluded is not None and _covers(spec.excluded, spec.selected):
+        yield "selects nothing: except has all that for has"
+
+
+def _covers(excluded: PolicySelection, selected: PolicySelection) -> bool:
+    """Whether all that one selection matches is matched by the other one, pattern by pattern."""
+    return all(
+        not getattr(excluded, name)
+        or ("*" in getattr(excluded, name))
+        or (getattr(selected, name) and set(getattr(selected, name)) <= set(getattr(excluded, name)))
+        for name in PolicySelection.__struct_fields__
+    )

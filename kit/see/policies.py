@@ -1,0 +1,119 @@
+"""Policies as a list shows them, and what a change of them would hold or let go."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import msgspec
+
+from evictstream.kit.see.steering import Steering
+from evictstream.kit.see.stored_state import StoredState
+from evictstream.models.eviction import EvictionState
+from evictstream.models.eviction.held_attempts import subject_of
+from evictstream.models.instants import instant_text
+from evictstream.models.messages.policy import Policy, PolicySelection, PolicySpec
+from evictstream.models.steering.holds import longest_hold
+from evictstream.models.steering.policies import Policies
+
+MOST_PATTERNS_TOLD = 3
+"""Patterns of a list that are told; the others are counted."""
+
+
+class ListedPolicy(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=True, kw_only=True):
+    """One policy.
+
+    Attributes:
+        since: when its newest revision was appended.
+        policy: the record; None if it cannot be read.
+        problem: why the record cannot be read.
+    """
+
+    name: str
+    since: str | None = None
+    policy: Policy | None = None
+    problem: str = ""
+
+
+def listed_policies(policies: Policies) -> Iterator[ListedPolicy]:
+    """Yield the policies that stand, by name, behind records that cannot be read."""
+    for key, problem in policies.unreadable.items():
+        yield ListedPolicy(name=key, problem=problem)
+    for name, standing in sorted(policies.standing.items()):
+        if standing.policy.spec is not None:
+            yield ListedPolicy(name=name, since=instant_text(standing.appended_us), policy=standing.policy)
+
+
+def clauses_text(spec: PolicySpec) -> str:
+    """Say what a policy does: `settle 5s, patience 1h`."""
+    parts = ["observe"] if spec.observe else []
+    for word, seconds in (("settle", spec.settle_seconds), ("patience", spec.patience_seconds)):
+        if seconds is not None:
+            parts.append(f"{word} {length_text(seconds)}")
+    return ", ".join(parts)
+
+
+def length_text(seconds: int) -> str:
+    """Write a length of time as in a file: `90s`, `2m`, `1h`, `1d`."""
+    for unit, length in (("d", 86_400), ("h", 3_600), ("m", 60)):
+        if seconds and seconds % length == 0:
+            return f"{seconds // length}{unit}"
+    return f"{seconds}s"
+
+
+def selected_text(spec: PolicySpec) -> str:
+    """Say which evictions a policy is about, for people."""
+    text = _selection_words(spec.selected) or "all evictions"
+    return text if spec.excluded is None else f"{text} except {_selection_words(spec.excluded)}"
+
+
+def _selection_words(selection: PolicySelection) -> str:
+    parts = (
+        f"{name}: {_listed(patterns)}" for name in selection.__struct_fields__ if (patterns := getattr(selection, name))
+    )
+    return "; ".join(parts)
+
+
+def _listed(patterns: tuple[str, ...]) -> str:
+    more = f" or {len(patterns) - MOST_PATTERNS_TOLD} more" if len(patterns) > MOST_PATTERNS_TOLD else ""
+    return " or ".join(patterns[:MOST_PATTERNS_TOLD]) + more
+
+
+class HeldChange(NamedTuple):
+    """What a change of policies does to evictions that are due now, by cluster.
+
+    Attributes:
+        held: those that nothing holds now, and something would.
+        released: those that something holds now, and nothing would, at once or spread.
+        still: those that are held before and after.
+    """
+
+    held: Counter[str]
+    released: Counter[str]
+    still: Counter[str]
+
+
+def held_change(before: Steering, after: Steering, state: StoredState, now_us: int) -> HeldChange:
+    """Count what a change of policies would hold or let go of what is due at an instant, by the rows.
+
+    What a policy would let go little by little counts as released.
+    """
+    change = HeldChange(Counter(), Counter(), Counter())
+    for stored in state.nodes():
+        cluster = stored.aggregate.cluster
+        holders = before.of_cluster(cluster, now_us), after.of_cluster(cluster, now_us)
+        if not any(holders):
+            continue
+        for pod in stored.aggregate.pods.values():
+            eviction = pod.eviction
+            if eviction is None or eviction.state is EvictionState.DONE or eviction.owed_us > now_us:
+                continue
+            subject = subject_of(stored.aggregate, pod, eviction, eviction.due)
+            was, will = (longest_hold(one, subject, now_us) for one in holders)
+            is_held = will is not None and not will.by.endswith("/spread")
+            if was is not None:
+                (change.still if is_held else change.released)[cluster] += 1
+            elif is_held:
+                change.held[cluster] += 1
+    return change

@@ -1,0 +1,120 @@
+"""A policy: which evictions go slower, how, who asked for it, and why. Topic `evictstream.policies`; key: its name.
+
+A policy only ever holds `Evict` back. Windows, deadlines, cancellations and results go on as if it were not there.
+Unlike every other message a policy is refused where it has a field that the reader does not know: a clause that is
+passed over would let evictions go. So whoever reads it evicts nothing until it is upgraded, or the record is mended.
+"""
+
+from typing import Annotated, Final
+
+import msgspec
+from msgspec import Meta
+
+from evictstream.models.messages import codec
+from evictstream.models.messages.fields import ApiVersion, Count, NonEmptyText, ReadInstant, Revision
+
+POLICY_KIND: Final = "Policy"
+
+LONGEST_POLICY_NAME: Final = 63
+"""Characters of a name; it is typed by people, and is in decisions."""
+
+MOST_PATTERNS: Final = 1_000
+"""Patterns in each list of a selection. Whoever means more writes a shorter pattern, or several policies."""
+
+LONGEST_PATTERN: Final = 253
+"""Characters of a pattern: no name of a cluster, node, namespace or taint is longer, but for a taint's prefix."""
+
+MOST_EARLIER_SPECS: Final = 10
+"""Earlier revisions in a record whose evictions are still spread. With more, the oldest ones go at once."""
+
+LONGEST_CLAUSE_SECONDS: Final = 7 * 86_400
+"""A week. What shall wait longer is not meant to leave: a toleration says so."""
+
+PolicyName = Annotated[str, Meta(pattern=f"^[a-z0-9][a-z0-9-]{{0,{LONGEST_POLICY_NAME - 1}}}$")]
+_Pattern = Annotated[str, Meta(min_length=1, max_length=LONGEST_PATTERN)]
+_Patterns = Annotated[tuple[_Pattern, ...], Meta(max_length=MOST_PATTERNS)]
+_Length = Annotated[int, Meta(ge=1, le=LONGEST_CLAUSE_SECONDS)]
+
+
+class PolicySelection(
+    msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=True, kw_only=True, forbid_unknown_fields=True
+):
+    """Evictions that match each of its lists, each by one of the list's patterns. An empty list matches all.
+
+    In a pattern `*` stands for any text, `?` for one character, and `[ab]` for one of these characters.
+    """
+
+    clusters: Annotated[_Patterns, Meta(description="Names of clusters.")] = ()
+    nodes: Annotated[_Patterns, Meta(description="Names of nodes.")] = ()
+    taints: Annotated[_Patterns, Meta(description="Keys of the taints for which pods would leave.")] = ()
+    namespaces: Annotated[_Patterns, Meta(description="Namespaces of pods.")] = ()
+
+
+class PolicySpec(
+    msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=True, kw_only=True, forbid_unknown_fields=True
+):
+    """What a policy does, and to which evictions."""
+
+    selected: Annotated[PolicySelection, Meta(description="The evictions that it is about.")] = msgspec.field(
+        name="for", default=PolicySelection()
+    )
+    excluded: Annotated[
+        PolicySelection | None, Meta(description="Those of them that it is not about; absent for none.")
+    ] = msgspec.field(name="except", default=None)
+    observe: Annotated[bool, Meta(description="They are decided and reported, and not issued.")] = False
+    settle_seconds: Annotated[
+        _Length | None,
+        Meta(description="A taint must have stood so long before it evicts anybody. Windows count as without it."),
+    ] = None
+    patience_seconds: Annotated[
+        _Length | None,
+        Meta(description="How long after its deadline a pod may be kept by its disruption budget."),
+    ] = None
+
+
+class EarlierSpec(
+    msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=True, kw_only=True, forbid_unknown_fields=True
+):
+    """What a policy was before: what it held then is spread from its end on."""
+
+    spec: PolicySpec
+    ended_at: Annotated[
+        ReadInstant | None, Meta(description="When it ended; absent for the append time of this record.")
+    ] = None
+
+
+class Policy(
+    msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=True, kw_only=True, forbid_unknown_fields=True
+):
+    """One revision of a policy."""
+
+    api_version: ApiVersion
+    kind: Annotated[str, Meta(extra_json_schema={"const": POLICY_KIND})]
+    name: Annotated[PolicyName, Meta(description="As in the key.")]
+    revision: Annotated[Revision, Meta(description="Grows with each change.")]
+    why: Annotated[NonEmptyText, Meta(description="For those who find their evictions held.")]
+    by: Annotated[NonEmptyText, Meta(description="Who wrote this revision.")]
+    applied_at: Annotated[ReadInstant, Meta(description="When, for people; a policy holds from when it is read.")]
+    spec: Annotated[PolicySpec | None, Meta(description="What it does; absent for one that was deleted.")] = None
+    spread_seconds: Annotated[
+        Count,
+        Meta(description="Over how long what only an earlier revision held is spread."),
+    ] = 60
+    earlier: Annotated[
+        tuple[EarlierSpec, ...],
+        Meta(max_length=MOST_EARLIER_SPECS, description="Earlier revisions, the newest first."),
+    ] = ()
+
+
+_decoder: Final = msgspec.json.Decoder(Policy)
+
+
+def decode_policy(text: bytes | str) -> Policy:
+    """Read a policy.
+
+    Raises:
+        Unreadable: it is none, or has a field that this version does not know.
+    """
+    policy = codec.decode(_decoder, text)
+    codec.check_kind(policy.api_version, policy.kind, POLICY_KIND)
+    return policy

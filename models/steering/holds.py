@@ -1,0 +1,91 @@
+"""What brakes and policies have in common: the eviction that they look at, and the answer that it has to wait."""
+
+import zlib
+from collections.abc import Iterable
+from typing import Final, NamedTuple, Protocol
+
+_FRACTIONS: Final = 2**32
+_POLICY: Final = "policy/"
+
+
+class Subject(NamedTuple):
+    """An eviction that is due, as brakes and policies see it.
+
+    Attributes:
+        namespace: of the pod.
+        pod_uid: of the pod.
+        taint: key of the taint that is the reason.
+        due_us: since when it is due, microseconds.
+        zone: of the node; None where it is not known. A brake with zones does not hold it there.
+        node: name of the node; for policies, as the next.
+        taint_since_us: since when the taint is on the node.
+    """
+
+    namespace: str
+    pod_uid: str
+    taint: str
+    due_us: int
+    zone: str | None = None
+    node: str = ""
+    taint_since_us: int = 0
+
+
+class Hold(NamedTuple):
+    """An eviction that has to wait.
+
+    Attributes:
+        by: what holds it: the id of a brake, or `policy/NAME/REVISION/CLAUSE`.
+        until_us: when it may go, unless something else holds it then; None until a person changes something.
+    """
+
+    by: str
+    until_us: int | None
+
+
+class Holder(Protocol):
+    """A brake or a policy, as long as one decision takes."""
+
+    @property
+    def holder(self) -> str:
+        """Its name, as `holder_of` gives it."""
+
+    def hold(self, subject: Subject, now_us: int) -> Hold | None:
+        """Return until when it holds an eviction of one of its clusters; None if it does not."""
+
+
+def longest_hold(holders: Iterable[Holder], subject: Subject, now_us: int) -> Hold | None:
+    """Return what holds an eviction longest; None if nothing does."""
+    return longest(holder.hold(subject, now_us) for holder in holders)
+
+
+def longest(holds: Iterable[Hold | None]) -> Hold | None:
+    """Return the hold that ends last; None if there is none."""
+    found: Hold | None = None
+    for hold in holds:
+        if hold is None:
+            continue
+        if hold.until_us is None:
+            return hold
+        if found is None or hold.until_us > (found.until_us or 0):
+            found = hold
+    return found
+
+
+def share_us(pod_uid: str, spread_seconds: int) -> int:
+    """Return how long after the end of a hold a pod goes: the same for every reader, and even over all pods."""
+    return zlib.crc32(pod_uid.encode()) * spread_seconds * 1_000_000 // _FRACTIONS
+
+
+def policy_holder(name: str) -> str:
+    """Name a policy as a holder: no brake has such an id."""
+    return f"{_POLICY}{name}"
+
+
+def holder_of(by: str) -> str:
+    """Return the brake or policy that a hold is `by`, without revision and clause."""
+    return "/".join(by.split("/", 2)[:2]) if by.startswith(_POLICY) else by
+
+
+def is_of_policy(by: str) -> bool:
+    """Whether a hold, or its holder, is a policy's."""
+    return by.startswith(_POLICY)

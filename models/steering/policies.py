@@ -1,0 +1,245 @@
+"""Which evictions the policies hold, and until when: a function of the records of the policies topic, and of the time.
+
+All policies that select an eviction bind: it waits for the longest of their holds. `observe` holds as long as the
+policy stands, `settle` until the taint has stood long enough. What a revision held that the next one does not hold is
+spread from the append time of the next one on, as after a brake, so a change of a policy releases no stampede.
+
+`Policies` is a value, as `Brakes` is.
+"""
+
+import fnmatch
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final, NamedTuple
+
+import msgspec
+
+from evictstream.models.instants import MILLISECOND_US, SECOND_US, microseconds
+from evictstream.models.messages.policy import EarlierSpec, Policy, PolicySelection, PolicySpec, decode_policy
+from evictstream.models.messages.unreadable import Unreadable
+from evictstream.models.steering.holds import Hold, Holder, Subject, longest, policy_holder, share_us
+
+MOST_POLICIES: Final = 100
+"""Policies that stand at once. Each eviction that is due is compared with all of its cluster. What comes beyond it is
+as a record that cannot be read: everything is held."""
+
+_MOST_REMEMBERED: Final = 10_000
+"""Names whose match with a list of patterns is remembered; 1 MB for a list."""
+
+
+class _Patterns:
+    """A list of patterns, and what it has matched."""
+
+    __slots__ = ("_expression", "_known", "_names")
+
+    def __init__(self, patterns: Sequence[str]) -> None:
+        self._names = frozenset(patterns)
+        globs = [pattern for pattern in patterns if set("*?[") & set(pattern)]
+        self._expression = re.compile("|".join(map(fnmatch.translate, globs))) if globs else None
+        self._known: dict[str, bool] = {}
+
+    def match(self, name: str) -> bool:
+        """Whether one of them matches a name; an empty list matches all."""
+        if not self._names or name in self._names:
+            return True
+        if self._expression is None:
+            return False
+        known = self._known.get(name)
+        if known is None:
+            if len(self._known) >= _MOST_REMEMBERED:
+                self._known.clear()
+            known = self._known[name] = self._expression.match(name) is not None
+        return known
+
+
+class _Matcher:
+    """A selection, ready to be compared with evictions of one cluster."""
+
+    __slots__ = ("_namespaces", "_nodes", "_taints", "clusters")
+
+    def __init__(self, selection: PolicySelection) -> None:
+        self.clusters = _Patterns(selection.clusters)
+        self._nodes = _Patterns(selection.nodes)
+        self._taints = _Patterns(selection.taints)
+        self._namespaces = _Patterns(selection.namespaces)
+
+    def match(self, subject: Subject) -> bool:
+        return (
+            self._taints.match(subject.taint)
+            and self._namespaces.match(subject.namespace)
+            and self._nodes.match(subject.node)
+        )
+
+
+class _Clauses:
+    """One revision: what it does, and to which evictions."""
+
+    __slots__ = ("_elsewhere", "_excluded", "_selected", "spec")
+
+    def __init__(self, spec: PolicySpec) -> None:
+        self.spec = spec
+        self._selected = _Matcher(spec.selected)
+        self._excluded: _Matcher | None = None
+        self._elsewhere = self
+        if spec.excluded is not None:
+            self._elsewhere = _Clauses(msgspec.structs.replace(spec, excluded=None))
+            self._excluded = _Matcher(spec.excluded)
+
+    def of_cluster(self, cluster: str) -> "_Clauses | None":
+        """Return what remains of it for a cluster; None if it selects nothing there."""
+        if not self._selected.clusters.match(cluster):
+            return None
+        is_excluded = self._excluded is not None and self._excluded.clusters.match(cluster)
+        return self if is_excluded else self._elsewhere
+
+    def select(self, subject: Subject) -> bool:
+        """Whether it is about an eviction of the cluster."""
+        return self._selected.match(subject) and (self._excluded is None or not self._excluded.match(subject))
+
+
+class StandingPolicy:
+    """A policy as its record has come.
+
+    Attributes:
+        policy: the record.
+        appended_us: its append time.
+    """
+
+    __slots__ = ("_clauses", "_earlier", "appended_us", "policy")
+
+    def __init__(self, policy: Policy, appended_us: int) -> None:
+        self.policy = policy
+        self.appended_us = appended_us
+        self._clauses = None if policy.spec is None else _Clauses(policy.spec)
+        self._earlier = tuple((self.ended_us(one), _Clauses(one.spec)) for one in policy.earlier)
+
+    def ended_us(self, earlier: EarlierSpec) -> int:
+        """Return when an earlier revision ended."""
+        return self.appended_us if earlier.ended_at is None else microseconds(earlier.ended_at)
+
+    def spreads(self, earlier: EarlierSpec, now_us: int) -> bool:
+        """Whether what an earlier revision held may still have to wait."""
+        return now_us < self.ended_us(earlier) + self.policy.spread_seconds * SECOND_US
+
+    def is_over(self, now_us: int) -> bool:
+        """Whether it is deleted, and can hold nothing any more."""
+        return self.policy.spec is None and not any(self.spreads(one, now_us) for one in self.policy.earlier)
+
+    def of_cluster(self, cluster: str) -> "ClusterPolicy | None":
+        """Return it as it is for a cluster; None if it selects nothing there."""
+        clauses = None if self._clauses is None else self._clauses.of_cluster(cluster)
+        earlier = tuple(
+            (ended_us, was)
+            for ended_us, clauses_then in self._earlier
+            if (was := clauses_then.of_cluster(cluster)) is not None
+        )
+        return None if clauses is None and not earlier else ClusterPolicy(self.policy, clauses, earlier)
+
+
+class ClusterPolicy(NamedTuple):
+    """A policy, as it is for the evictions of one cluster.
+
+    Attributes:
+        policy: the record.
+        clauses: of the revision that stands; None if it is deleted, or selects nothing here.
+        earlier: when earlier revisions have ended, and their clauses.
+    """
+
+    policy: Policy
+    clauses: _Clauses | None
+    earlier: tuple[tuple[int, _Clauses], ...]
+
+    @property
+    def holder(self) -> str:
+        """Its name, as of what holds."""
+        return policy_holder(self.policy.name)
+
+    def hold(self, subject: Subject, now_us: int) -> Hold | None:
+        """Return until when it holds an eviction of its cluster; None if it does not."""
+        found = None
+        if self.clauses is not None and self.clauses.select(subject):
+            spec = self.clauses.spec
+            if spec.observe:
+                return Hold(self._by("observe"), None)
+            settled_us = _settled_us(spec, subject)
+            if now_us < settled_us:
+                found = Hold(self._by("settle"), settled_us)
+        return longest((found, *(self._spread(ended_us, was, subject, now_us) for ended_us, was in self.earlier)))
+
+    def _spread(self, ended_us: int, was: _Clauses, subject: Subject, now_us: int) -> Hold | None:
+        until_us = ended_us + share_us(subject.pod_uid, self.policy.spread_seconds)
+        if now_us >= until_us or subject.due_us > ended_us or not was.select(subject):
+            return None
+        is_held = was.spec.observe or ended_us < _settled_us(was.spec, subject)
+        return Hold(self._by("spread"), until_us) if is_held else None
+
+    def _by(self, clause: str) -> str:
+        return f"{self.holder}/{self.policy.revision}/{clause}"
+
+    def patience_us(self, subject: Subject) -> int | None:
+        """Return how long after its deadline a disruption budget may keep the pod; None if it does not say."""
+        if self.clauses is None or self.clauses.spec.patience_seconds is None or not self.clauses.select(subject):
+            return None
+        return self.clauses.spec.patience_seconds * SECOND_US
+
+
+def _settled_us(spec: PolicySpec, subject: Subject) -> int:
+    return subject.taint_since_us + (spec.settle_seconds or 0) * SECOND_US
+
+
+def longest_patience_us(holders: Iterable[Holder], subject: Subject) -> int | None:
+    """Return the patience for an eviction, the longest of all policies; None if none says."""
+    found: int | None = None
+    for holder in holders:
+        patience_us = holder.patience_us(subject) if isinstance(holder, ClusterPolicy) else None
+        if patience_us is not None:
+            found = patience_us if found is None else max(found, patience_us)
+    return found
+
+
+class Policies(msgspec.Struct, frozen=True):
+    """All policies that have been read.
+
+    Attributes:
+        standing: by name, also those that are deleted until their records go.
+        unreadable: what is wrong with each record that is no policy, by its key. While there is one, all is held.
+    """
+
+    standing: Mapping[str, StandingPolicy] = {}
+    unreadable: Mapping[str, str] = {}
+
+    def with_record(self, key: bytes | None, value: bytes | None, appended_ms: int) -> "Policies":
+        """Return the policies after a record of the topic; one without a value removes what had its key."""
+        name = (key or b"").decode(errors="replace")
+        standing = {other: policy for other, policy in self.standing.items() if other != name}
+        unreadable = {other: detail for other, detail in self.unreadable.items() if other != name}
+        if value is not None:
+            try:
+                policy = decode_policy(value)
+            except Unreadable as error:
+                unreadable[name] = str(error)
+            else:
+                if policy.name != name:
+                    unreadable[name] = "the key is not the name of the policy"
+                elif len(standing) >= MOST_POLICIES:
+                    unreadable[name] = f"more than {MOST_POLICIES} policies"
+                else:
+                    standing[name] = StandingPolicy(policy, appended_ms * MILLISECOND_US)
+        return Policies(standing, unreadable)
+
+    def objection(self) -> str | None:
+        """Return why nothing may be evicted at all: a record cannot be read; None if all can."""
+        for key, detail in self.unreadable.items():
+            return (
+                f"policy {key!r} cannot be read ({detail}); apply it again, upgrade the workers,"
+                " or remove it with `evictstream policy delete`"
+            )
+        return None
+
+    def of_cluster(self, cluster: str) -> tuple[ClusterPolicy, ...]:
+        """Return the policies that may say something of evictions of a cluster."""
+        found = (standing.of_cluster(cluster) for standing in self.standing.values())
+        return tuple(one for one in found if one is not None)
+
+
+NO_POLICIES: Final = Policies()

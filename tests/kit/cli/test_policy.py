@@ -1,0 +1,175 @@
+"""Policies from the command line: what a file may say, and what becomes of it on a real Kafka."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from evictstream.kit.cli.policy_files import WrittenPolicy, read_policy_files
+from evictstream.models.messages.policy import PolicySelection, PolicySpec
+from evictstream.streams.broker.admin import declare_topics
+from evictstream.streams.broker.producers import open_producer
+from evictstream.streams.errors import ExitCode, WrongUseError
+from evictstream.streams.settings import Settings
+from tests.streams.cli.running import run
+
+EXAMPLES = Path(__file__).parents[3] / "examples" / "policies"
+
+WHOLE = """\
+name: agents
+why: agents taint their node while they start
+for:
+  clusters: [prod-*]
+  taints: ["node.cilium.io/*"]
+  nodes: [gpu-?]
+  namespaces: [shop, bank]
+except:
+  namespaces: [bank]
+settle: 90s
+patience: 2h
+spread: 5m
+"""
+
+
+def read(folder: Path, text: str) -> list[WrittenPolicy]:
+    path = folder / "p.yaml"
+    path.write_text(text)
+    return read_policy_files([path])
+
+
+def test_a_file_has_all_fields(tmp_path: Path) -> None:
+    (policy,) = read(tmp_path, WHOLE)
+    assert policy == WrittenPolicy(
+        name="agents",
+        why="agents taint their node while they start",
+        spec=PolicySpec(
+            selected=PolicySelection(
+                clusters=("prod-*",), taints=("node.cilium.io/*",), nodes=("gpu-?",), namespaces=("shop", "bank")
+            ),
+            excluded=PolicySelection(namespaces=("bank",)),
+            settle_seconds=90,
+            patience_seconds=7_200,
+        ),
+        spread_seconds=300,
+    )
+
+
+def test_a_file_has_several_policies(tmp_path: Path) -> None:
+    found = read(tmp_path, "name: a\nobserve: true\n---\n---\nname: b\nsettle: 5s\n")
+    assert [one.name for one in found] == ["a", "b"]
+
+
+@pytest.mark.parametrize(
+    ("text", "faults"),
+    [
+        pytest.param("name: a\nobserve: yes\n", ["p.yaml:2: observe is neither true nor false"], id="YAML 1.2"),
+        pytest.param("name: a\nsettle: 22:00\n", ["p.yaml:2: settle is not a length of time"], id="a time of day"),
+        pytest.param("name: a\nsettle: 5\n", ["p.yaml:2: settle is not a length of time"], id="no unit"),
+        pytest.param("name: a\nsettle: 8d\n", ["p.yaml:2: settle should be less than or equal to"], id="too long"),
+        pytest.param("name: a\nsettle: 5s\nname: b\n", ["p.yaml:3:", "duplicate key"], id="a key twice"),
+        pytest.param("name: A b\nobserve: true", ["p.yaml:1: name is not a name"], id="name"),
+        pytest.param("observe: true", ["p.yaml:1: name is missing"], id="no name"),
+        pytest.param("name: a\nlimit: {rate: 5/s}\n", ["p.yaml:2: limit is no field"], id="a later version's clause"),
+        pytest.param("name: a\nobserve: true\nfor:\n  zones: [a]\n", ["p.yaml:4: for.zones is no field"], id="zones"),
+        pytest.param(
+            "name: a\nobserve: true\nfor:\n  nodes:\n  - 7\n", ["p.yaml:5: for.nodes[0] is not a text"], id="number"
+        ),
+        pytest.param("name: a\nobserve: true\nfor:\n  nodes: x\n", ["p.yaml:4: for.nodes is not a list"], id="no list"),
+        pytest.param("name: a\nobserve: true\nfor:\n  nodes: []\n", ["p.yaml:4: for.nodes"], id="an empty list"),
+        pytest.param("name: a\nobserve: true\nfor: x\n", ["p.yaml:3: for has no fields"], id="no fields"),
+        pytest.param("name: a\n", ["p.yaml:1: a does nothing"], id="no clause"),
+        pytest.param("name: a\nobserve: true\nsettle: 5s\n", ["a observes, so settle"], id="contradiction"),
+        pytest.param("name: a\nobserve: true\nexcept: {}\n", ["a has an empty except"], id="nothing excluded"),
+        pytest.param(
+            "name: a\nobserve: true\nfor: {nodes: [x]}\nexcept: {nodes: [x, y]}\n",
+            ["selects nothing"],
+            id="nothing left",
+        ),
+        pytest.param("name: a\nobserve: true\n---\nname: a\nobserve: true\n", ["p.yaml:4: there are two"], id="twice"),
+        pytest.param("- a\n", ["a document is not a policy"], id="a list"),
+        pytest.param("name: [\n", ["p.yaml:"], id="no YAML"),
+        pytest.param("a: &x [*x]\nname: !!python/object:os.system b\n", ["p.yaml:"], id="tags and cycles"),
+        pytest.param("[" * 10_000, ["p.yaml:"], id="deep"),
+        pytest.param("# nothing\n", ["no policy in"], id="nothing"),
+        pytest.param("x" * 1_048_577, ["has more than 1048576 bytes"], id="too large"),
+        pytest.param(
+            "name: A b\nsettle: 5\nfor:\n  nodes: x\n",
+            ["p.yaml:1: name", "p.yaml:2: settle", "p.yaml:4: for.nodes"],
+            id="all faults at once",
+        ),
+    ],
+)
+def test_what_no_policy_can_be_is_refused(tmp_path: Path, text: str, faults: list[str]) -> None:
+    with pytest.raises(WrongUseError) as refused:
+        read(tmp_path, text)
+    for fault in faults:
+        assert fault in refused.value.problem
+    assert len(refused.value.problem) < 3_000
+
+
+def test_a_file_that_multiplies_itself_costs_nothing(tmp_path: Path) -> None:
+    lines = ["a0: &a0 [x, x, x, x, x, x, x, x, x]"]
+    lines += [f"a{number}: &a{number} [{', '.join([f'*a{number - 1}'] * 9)}]" for number in range(1, 30)]
+    with pytest.raises(WrongUseError):
+        read(tmp_path, "\n".join([*lines, "name: a", "for: {nodes: *a29}", "observe: true"]))
+
+
+@pytest.mark.parametrize("path", sorted(EXAMPLES.glob("*.yaml")), ids=lambda path: path.name)
+def test_the_examples_are_policies(path: Path) -> None:
+    assert all(one.why for one in read_policy_files([path]))
+
+
+@pytest.fixture
+def declared(settings: Settings) -> Settings:
+    declare_topics(settings)
+    return settings
+
+
+def shown(settings: Settings, *arguments: str) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = json.loads(run(settings, "policy", "get", "-o", "json", *arguments).stdout)["items"]
+    return found
+
+
+@pytest.mark.kafka
+def test_a_policy_is_applied_changed_and_deleted(declared: Settings, tmp_path: Path) -> None:
+    path = tmp_path / "agents.yaml"
+    path.write_text(WHOLE)
+    file = str(path)
+    assert run(declared, "policy", "diff", file).returncode == ExitCode.FOUND_PROBLEM
+    dry = run(declared, "policy", "apply", file, "--dry-run")
+    assert dry.stdout.splitlines()[0] == b"policy agents would get revision 1"
+    assert run(declared, "policy", "get").stderr == b"evictstream: no policies\n"
+
+    applied = run(declared, "policy", "apply", file)
+    assert applied.stdout == b"policy agents is now at revision 1\n"
+    assert b"no cluster that a feed of this service reads matches prod-*" in applied.stderr
+    assert run(declared, "policy", "apply", file).stdout == b"policy agents stays at revision 1\n"
+    assert run(declared, "policy", "diff", file).returncode == 0
+    (policy,) = shown(declared)
+    assert (policy["name"], policy["policy"]["spec"]["settleSeconds"]) == ("agents", 90)
+
+    path.write_text(WHOLE.replace("settle: 90s", "settle: 60s"))
+    compared = run(declared, "policy", "diff", file).stdout.decode()
+    assert "-settle: 90s" in compared
+    assert "+settle: 1m" in compared
+    assert run(declared, "policy", "apply", file, "--why", "sooner").returncode == 0
+    (policy,) = shown(declared, "agents")
+    assert (policy["policy"]["revision"], policy["policy"]["why"]) == (2, "sooner")
+    assert [one["spec"]["settleSeconds"] for one in policy["policy"]["earlier"]] == [90]
+
+    assert run(declared, "policy", "delete", "agents", "odd", "--why", "done").returncode == ExitCode.FOUND_PROBLEM
+    assert shown(declared) == []
+    assert run(declared, "policy", "apply", file).stdout == b"policy agents is now at revision 4\n"
+
+
+@pytest.mark.kafka
+def test_a_policy_that_cannot_be_read_is_shown_and_removed(declared: Settings) -> None:
+    with open_producer(declared, delivery_seconds=30.0) as producer:
+        producer.send(declared.policies_topic, key=b"odd", value=b"{").get(30)
+    assert [one["name"] for one in shown(declared)] == ["odd"]
+    assert b"unreadable: nothing is evicted" in run(declared, "policy", "get").stdout
+    assert run(declared, "policy", "delete", "odd", "--why", "typing error").returncode == 0
+    assert shown(declared) == []

@@ -1,0 +1,218 @@
+"""Which evictions policies hold, until when, and what a change of them lets go."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evictstream.models.instants import MILLISECOND_US, SECOND_US, instant_text
+from evictstream.models.steering.holds import Hold, Subject, holder_of, longest_hold
+from evictstream.models.steering.policies import MOST_POLICIES, NO_POLICIES, Policies, longest_patience_us
+
+NOW_US = 1_800_000_000 * SECOND_US
+TAINTED_US = NOW_US - 30 * SECOND_US
+OBSERVED = Hold("policy/p/1/observe", None)
+
+
+def policy_record(name: str = "p", *, revision: int = 1, **more: Any) -> bytes:
+    policy = {
+        "apiVersion": "evictstream.io/v1",
+        "kind": "Policy",
+        "name": name,
+        "revision": revision,
+        "why": "agents",
+        "by": "anna",
+        "appliedAt": instant_text(NOW_US),
+        **more,
+    }
+    return json.dumps(policy).encode()
+
+
+def read_policies(*records: bytes, appended_us: int = NOW_US, before: Policies = NO_POLICIES) -> Policies:
+    for value in records:
+        before = before.with_record(json.loads(value)["name"].encode(), value, appended_us // MILLISECOND_US)
+    return before
+
+
+def subject(**facts: Any) -> Subject:
+    known: dict[str, Any] = {
+        "namespace": "shop",
+        "pod_uid": "u1",
+        "taint": "node.cilium.io/agent-not-ready",
+        "due_us": TAINTED_US,
+        "node": "gpu-7",
+        "taint_since_us": TAINTED_US,
+    }
+    return Subject(**known | facts)
+
+
+def hold(policies: Policies, *, cluster: str = "c1", now_us: int = NOW_US, **facts: Any) -> Hold | None:
+    return longest_hold(policies.of_cluster(cluster), subject(**facts), now_us)
+
+
+@pytest.mark.parametrize(
+    ("fields", "is_held"),
+    [
+        pytest.param({}, True, id="all"),
+        pytest.param({"for": {"clusters": ["c*"]}}, True, id="cluster"),
+        pytest.param({"for": {"clusters": ["d*", "e"]}}, False, id="another cluster"),
+        pytest.param({"for": {"taints": ["node.cilium.io/*"]}}, True, id="taint"),
+        pytest.param({"for": {"taints": ["node.cilium.io"]}}, False, id="a pattern matches whole names"),
+        pytest.param({"for": {"nodes": ["gpu-[0-9]", "cpu-*"]}}, True, id="node"),
+        pytest.param({"for": {"nodes": ["gpu-?7"]}}, False, id="another node"),
+        pytest.param({"for": {"namespaces": ["shop"], "nodes": ["cpu"]}}, False, id="all lists have to match"),
+        pytest.param({"except": {"namespaces": ["sh*"]}}, False, id="excluded"),
+        pytest.param({"except": {"namespaces": ["shop"], "nodes": ["cpu"]}}, True, id="excluded by all lists only"),
+        pytest.param({"except": {"clusters": ["c2"], "namespaces": ["shop"]}}, True, id="excluded elsewhere"),
+        pytest.param({"except": {"clusters": ["c1"], "namespaces": ["shop"]}}, False, id="excluded here"),
+    ],
+)
+def test_a_policy_holds_what_it_selects(fields: dict[str, Any], is_held: bool) -> None:  # noqa: FBT001
+    found = hold(read_policies(policy_record(spec={"observe": True, **fields})))
+    assert found == (OBSERVED if is_held else None)
+
+
+@pytest.mark.parametrize(("seconds", "until_us"), [(30, None), (31, TAINTED_US + 31 * SECOND_US)])
+def test_settle_holds_until_the_taint_has_stood(seconds: int, until_us: int | None) -> None:
+    found = hold(read_policies(policy_record(spec={"settleSeconds": seconds})))
+    assert found == (None if until_us is None else Hold("policy/p/1/settle", until_us))
+
+
+def test_all_policies_bind_and_the_longest_hold_counts() -> None:
+    policies = read_policies(
+        policy_record("a", spec={"settleSeconds": 60}), policy_record("b", spec={"settleSeconds": 90})
+    )
+    assert hold(policies) == Hold("policy/b/1/settle", TAINTED_US + 90 * SECOND_US)
+    assert hold(read_policies(policy_record(spec={"observe": True}), before=policies)) == OBSERVED
+
+
+def test_the_longest_patience_counts() -> None:
+    policies = read_policies(
+        policy_record("a", spec={"patienceSeconds": 60}),
+        policy_record("b", spec={"patienceSeconds": 90}),
+        policy_record("c", spec={"patienceSeconds": 900, "for": {"namespaces": ["other"]}}),
+    )
+    assert longest_patience_us(policies.of_cluster("c1"), subject()) == 90 * SECOND_US
+    assert hold(policies) is None
+
+
+CHANGES = [
+    pytest.param({"revision": 2}, id="deleted"),
+    pytest.param({"revision": 2, "spec": {"patienceSeconds": 5}}, id="without the clause"),
+    pytest.param({"revision": 2, "spec": {"observe": True, "for": {"nodes": ["x"]}}}, id="selects another"),
+]
+
+
+@pytest.mark.parametrize("clause", [{"observe": True}, {"settleSeconds": 3600}], ids=["observe", "settle"])
+@pytest.mark.parametrize("change", CHANGES)
+def test_what_a_change_lets_go_is_spread(change: dict[str, Any], clause: dict[str, Any]) -> None:
+    policies = read_policies(policy_record(spreadSeconds=20, earlier=[{"spec": clause}], **change))
+    untils = set()
+    for number in range(200):
+        found = hold(policies, pod_uid=f"u{number}")
+        assert found is not None
+        assert found.by == "policy/p/2/spread"
+        assert found.until_us is not None
+        untils.add(found.until_us)
+        assert NOW_US <= found.until_us < NOW_US + 20 * SECOND_US
+        assert hold(policies, pod_uid=f"u{number}", now_us=found.until_us) is None
+    assert len(untils) == 200
+
+
+@pytest.mark.parametrize(
+    ("clause", "facts"),
+    [
+        pytest.param({"observe": True}, {"due_us": NOW_US + 1}, id="due afterwards"),
+        pytest.param({"settleSeconds": 20}, {}, id="settled before"),
+        pytest.param({"observe": True, "for": {"nodes": ["x"]}}, {}, id="never selected"),
+        pytest.param({"patienceSeconds": 3600}, {}, id="never held"),
+    ],
+)
+def test_what_no_revision_held_is_not_spread(clause: dict[str, Any], facts: dict[str, Any]) -> None:
+    assert hold(read_policies(policy_record(revision=2, earlier=[{"spec": clause}])), **facts) is None
+
+
+def test_an_earlier_change_is_spread_from_its_own_end() -> None:
+    ended = {"spec": {"observe": True}, "endedAt": instant_text(NOW_US - 50 * SECOND_US)}
+    policies = read_policies(policy_record(revision=3, earlier=[{"spec": {"patienceSeconds": 5}}, ended]))
+    (standing,) = policies.standing.values()
+    assert not standing.is_over(NOW_US)
+    for number in range(100):
+        found = hold(policies, pod_uid=f"u{number}", due_us=NOW_US - 60 * SECOND_US)
+        assert found is None or (found.until_us or 0) < NOW_US + 10 * SECOND_US
+    assert standing.is_over(NOW_US + 60 * SECOND_US)
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        pytest.param(b"{", "BadJson", id="no JSON"),
+        pytest.param(policy_record(spec={"observe": True, "limit": 5}), "limit", id="a clause of a later version"),
+        pytest.param(policy_record(spec={"for": {"zones": ["a"]}}), "zones", id="a selection of a later version"),
+        pytest.param(policy_record(spec={"settleSeconds": 0}), "settleSeconds", id="out of range"),
+        pytest.param(policy_record("q", spec={}), "key", id="another key"),
+    ],
+)
+def test_a_record_that_cannot_be_read_holds_all(value: bytes, text: str) -> None:
+    policies = read_policies(policy_record("other", spec={"patienceSeconds": 5})).with_record(b"p", value, 0)
+    objection = policies.objection()
+    assert objection is not None
+    assert "'p'" in objection
+    assert text in objection
+    assert policies.with_record(b"p", None, 0).objection() is None
+
+
+def test_more_policies_than_the_limit_are_unreadable() -> None:
+    records = [policy_record(f"p{number}", spec={"observe": True}) for number in range(MOST_POLICIES + 1)]
+    assert list(read_policies(*records).unreadable) == [f"p{MOST_POLICIES}"]
+
+
+SPECS = st.fixed_dictionaries(
+    {},
+    optional={
+        "observe": st.booleans(),
+        "settleSeconds": st.integers(1, 100),
+        "for": st.fixed_dictionaries(
+            {}, optional={"nodes": st.sampled_from([["a"], ["b*"], ["a", "bc"]]), "clusters": st.just(["c1"])}
+        ),
+        "except": st.fixed_dictionaries({}, optional={"namespaces": st.sampled_from([["x"], ["y*"]])}),
+    },
+)
+_EARLIER = SPECS.map(lambda spec: {"spec": spec})
+POLICIES = st.lists(
+    st.fixed_dictionaries(
+        {"spec": SPECS}, optional={"earlier": st.lists(SPECS.map(lambda spec: {"spec": spec}), max_size=2)}
+    ),
+    max_size=4,
+)
+SUBJECTS = st.builds(
+    subject,
+    node=st.sampled_from("abc"),
+    namespace=st.sampled_from(["x", "yy"]),
+    due_us=st.integers(NOW_US - 200 * SECOND_US, NOW_US + 200 * SECOND_US),
+    taint_since_us=st.integers(NOW_US - 200 * SECOND_US, NOW_US),
+)
+
+
+@given(drawn=POLICIES, more=POLICIES, one=SUBJECTS, after=st.integers(0, 200))
+def test_more_policies_only_hold_more(drawn: list[Any], more: list[Any], one: Subject, after: int) -> None:
+    """Whatever goes under P and Q goes under P alone, and holds of P alone end no later than those of both."""
+    now_us = NOW_US + after * SECOND_US
+    alone = read_policies(*(policy_record(f"p{number}", **each) for number, each in enumerate(drawn)))
+    both = read_policies(*(policy_record(f"q{number}", **each) for number, each in enumerate(more)), before=alone)
+    held, held_by_both = (longest_hold(each.of_cluster("c1"), one, now_us) for each in (alone, both))
+    if held is not None:
+        assert held_by_both is not None
+        assert held_by_both.until_us is None or (held.until_us or 0) <= held_by_both.until_us
+        assert held.until_us is None or held.until_us > now_us
+
+
+@pytest.mark.parametrize(
+    ("by", "holder"), [("b-1", "b-1"), ("policy/p/1/observe", "policy/p"), ("policy/p", "policy/p")]
+)
+def test_a_holder_has_no_revision(by: str, holder: str) -> None:
+    assert holder_of(by) == holder

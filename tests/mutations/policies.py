@@ -1,0 +1,54 @@
+"""Mutations of what policies hold, and of what a change of them lets go."""
+
+from __future__ import annotations
+
+from tests.mutations import product
+from tests.mutations.catalogue import Mutation
+from tests.mutations.matching import Change
+
+STEERING = "tests/models/steering/test_policies.py"
+HELD = "tests/streams/partition/test_policies_held.py"
+EVICTION = "tests/streams/executor/test_eviction.py"
+
+OF_POLICIES = (
+    Mutation(
+        "let all go when a policy changes",
+        (Change(product.STEERING_POLICIES, "ClusterPolicy._spread", "ended_us + ...", "ended_us"),),
+        (STEERING, HELD),
+    ),
+    Mutation(
+        "spread what a policy has never held",
+        (Change(product.STEERING_POLICIES, "ClusterPolicy._spread", "subject.due_us > ended_us", "False"),),
+        (STEERING,),
+    ),
+    Mutation(
+        "hold what a policy excepts",
+        (Change(product.STEERING_POLICIES, "_Clauses.select", "self._excluded.match(subject)", "False"),),
+        (STEERING,),
+    ),
+    Mutation(
+        "except in every cluster what a policy excepts in one",
+        (Change(product.STEERING_POLICIES, "_Clauses.of_cluster", "self._excluded.clusters.match(cluster)", "True"),),
+        (STEERING,),
+    ),
+    Mutation(
+        "let settle count from the pod's window",
+        (Change(product.HELD_ATTEMPTS, "subject_of", "state.since_us", "due.window_start_us"),),
+        (HELD,),
+    ),
+    Mutation(
+        "wake nothing when a policy changes",
+        (Change(product.HELD, "HeldEvictions.begin_turn", "policy_holder(name)", "name"),),
+        (HELD,),
+    ),
+    Mutation(
+        "take the shortest patience of several policies",
+        (Change(product.STEERING_POLICIES, "longest_patience_us", "max(...)", "min(found, patience_us)"),),
+        (STEERING,),
+    ),
+    Mutation(
+        "overrule a budget as the executor is set, whatever the policy",
+        (Change(product.EVICTION, "PodEvictor._may_delete", "command.delete_after is not None", "False"),),
+        (f"{EVICTION}::test_a_policys_patience_replaces_the_executors_own",),
+    ),
+)
