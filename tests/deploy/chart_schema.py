@@ -68,6 +68,10 @@ def _where(condition: Schema, then: Schema) -> Schema:
     return {"if": {"properties": condition}, "then": {"properties": then}}
 
 
+def _present(name: str, its: Schema) -> Schema:
+    return {"required": [name], "properties": {name: its}}
+
+
 def settings_schema() -> Schema:
     """Return the settings that values may have, each with the rules of the program."""
     found = {}
@@ -95,7 +99,8 @@ def _kafka() -> Schema:
         }
     ) | _where({"enabled": {"const": False}}, {"caSecretName": {"const": ""}, "clientCertificate": {"const": False}})
     passwords = ["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"]
-    needs_secret = {"user": {"properties": {"secretName": _GIVEN_NAME}}}
+    # Required too: `null` takes the default away.
+    secret = _present("user", _present("secretName", _GIVEN_NAME))
     return _closed(
         {
             "bootstrapServers": {**_GIVEN, "pattern": f"^({_ADDRESS}(,{_ADDRESS})*)?$"},
@@ -107,8 +112,8 @@ def _kafka() -> Schema:
         ("bootstrapServers",),
     ) | {
         "allOf": [
-            _where({"sasl": {"properties": {"mechanism": {"enum": passwords}}}}, needs_secret),
-            _where({"tls": {"properties": {"clientCertificate": {"const": True}}}}, needs_secret),
+            {"if": _present("sasl", _present("mechanism", {"enum": passwords})), "then": secret},
+            {"if": _present("tls", _present("clientCertificate", {"const": True})), "then": secret},
         ]
     }
 

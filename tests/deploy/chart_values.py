@@ -16,11 +16,14 @@ LEAST: Final[Values] = {
 
 
 def merged(base: Mapping[str, Any], change: Mapping[str, Any]) -> Values:
-    """Merge as Helm does: mappings key by key, everything else as a whole."""
+    """Merge as Helm does: mappings key by key, everything else as a whole; null takes away what is there."""
     found = copy.deepcopy(dict(base))
     for name, value in change.items():
         below = found.get(name)
-        found[name] = merged(below, value) if isinstance(below, dict) and isinstance(value, dict) else value
+        if name in found and value is None:
+            del found[name]
+        else:
+            found[name] = merged(below, value) if isinstance(below, dict) and isinstance(value, dict) else value
     return found
 
 
@@ -117,10 +120,19 @@ REFUSED: Final[dict[str, tuple[Values, str]]] = {
     "a rate of nothing": ({"executor": {"rate": 0}}, "/executor/rate"),
     "a mechanism": ({"kafka": {"sasl": {"mechanism": "GSSAPI"}}}, "/kafka/sasl/mechanism"),
     "a password without a Secret": ({"kafka": {"sasl": {"mechanism": "PLAIN"}}}, "/kafka/user/secretName"),
+    "a password, and the Secret taken away": (
+        {"kafka": {"sasl": {"mechanism": "PLAIN"}, "user": {"secretName": None}}},
+        "/kafka/user",
+    ),
+    "a password, and no user": ({"kafka": {"sasl": {"mechanism": "SCRAM-SHA-512"}, "user": None}}, "/kafka"),
     "no audience": ({"kafka": {"sasl": {"tokenAudience": ""}}}, "/kafka/sasl/tokenAudience"),
     "a certificate without a Secret": (
         {"kafka": {"tls": {"enabled": True, "clientCertificate": True}}},
         "/kafka/user/secretName",
+    ),
+    "a certificate, and the Secret taken away": (
+        {"kafka": {"tls": {"enabled": True, "clientCertificate": True}, "user": {"secretName": None}}},
+        "/kafka/user",
     ),
     "an authority without TLS": ({"kafka": {"tls": {"caSecretName": "ca"}}}, "/kafka/tls/caSecretName"),
     "a password as a value": ({"kafka": {"user": {"password": "hunter2"}}}, "/kafka/user"),
