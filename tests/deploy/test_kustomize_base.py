@@ -152,18 +152,3 @@ def test_programs_have_the_rights_of_the_files(name: str, file: str) -> None:
     assert of_kind("ClusterRole")[f"evictstream-{name}"]["rules"] == rules
     (subject,) = of_kind("ClusterRoleBinding")[f"evictstream-{name}"]["subjects"]
     assert subject["name"] == PODS[name]["spec"]["serviceAccountName"]
-
-
-def test_names_and_selectors_stay_for_life() -> None:
-    """An upgrade that changes one of these fails, or leaves the old pods beside the new ones."""
-    for name in PROGRAMS:
-        its = WORKLOADS[name]
-        assert its["metadata"]["name"] == f"evictstream-{name}"
-        assert its["spec"]["selector"]["matchLabels"] == {
-            "app.kubernetes.io/name": "evictstream",
-            "app.kubernetes.io/instance": "evictstream",
-            "app.kubernetes.io/component": name,
-        }
-    for name in ("worker", "executor"):
-        assert WORKLOADS[name]["spec"]["serviceName"] == f"evictstream-{name}"
-        assert "volumeClaimTemplates" not in WORKLOADS[name]["spec"]
