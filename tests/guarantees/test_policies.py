@@ -1,0 +1,49 @@
+"""A policy on a real Kafka: what it holds, through the death of a worker, and what goes when it is deleted."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from evictstream.streams.broker.producers import open_producer
+from evictstream.streams.settings import Settings
+from tests.guarantees.conftest import OpenReader, StartWorker
+from tests.harness.endpoint import Probe
+from tests.harness.feed import Feed, taint, tolerates
+from tests.harness.reading import Seen, commands
+from tests.streams.cli.running import run
+
+PODS = ("p0", "p1", "p2")
+
+
+def _evicts(seen: list[Seen]) -> set[str]:
+    return set(commands(seen, "Evict"))
+
+
+def test_a_policy_holds_through_a_takeover_until_it_is_deleted(
+    service: Settings, feed: Feed, start_worker: StartWorker, reader: OpenReader, tmp_path: Path
+) -> None:
+    file = tmp_path / "observe.yaml"
+    file.write_text(f"name: night\nwhy: test\nfor: {{clusters: [{feed.cluster}]}}\nobserve: true\nspread: 0s\n")
+    assert run(service, "policy", "apply", str(file)).returncode == 0
+    first = start_worker(service, "first").wait_ready()
+    read = reader(service.commands_topic)
+    feed.node("n")
+    for pod in PODS:
+        feed.pod("n", pod, tolerates(1))
+    feed.node("n", taint())
+    read.wait_for(lambda seen: len(commands(seen, "Schedule")) == len(PODS), "all schedules")
+    assert _evicts(read.quiet(2.0)) == set(), "their deadline was a second after the taint"
+    first.kill()
+    second = start_worker(service, "second").wait_ready()
+    assert _evicts(read.quiet(1.0)) == set()
+
+    with open_producer(service, delivery_seconds=30.0) as producer:
+        producer.send(service.policies_topic, key=b"odd", value=b"{").get(30)
+    Probe(second).wait_for("/readyz", lambda answer: "'odd' cannot be read" in json.dumps(answer.body), 10)
+    assert run(service, "policy", "delete", "night", "--why", "test").returncode == 0
+    assert _evicts(read.quiet(1.0)) == set(), "nobody knows what the other record holds"
+    assert run(service, "policy", "delete", "odd", "--why", "test").returncode == 0
+    seen = read.wait_for(lambda seen: _evicts(seen) == set(PODS), "all evictions")
+    assert {len(found) for found in commands(seen, "Evict").values()} == {1}
+    assert second.stop() == 0
