@@ -1,7 +1,12 @@
-"""Brakes that come, change and go while a run goes on. All of them have ended soon after it is quiet."""
+"""Brakes and policies that come and go while a run goes on. All of them have ended soon after it is quiet.
+
+A policy that observes holds what a brake of the same lists holds, and its deletion spreads as the release does. So a
+plan has brakes alone, and those whose key begins with `p` are written as policies.
+"""
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import random
 from typing import Any
@@ -31,6 +36,7 @@ def draw_brakes(seed: int, shape: Shape, start_at_us: int) -> tuple[BrakeRecord,
 
         fields = _fields(chance, number)
         draw = chance.random()
+        is_policy = draw >= 0.7
         if draw < 0.1:
             put(at_seconds, b"{")  # holds all, whatever it was meant to be
             put(end_seconds, None)
@@ -40,6 +46,10 @@ def draw_brakes(seed: int, shape: Shape, start_at_us: int) -> tuple[BrakeRecord,
         elif draw < 0.45:
             put(at_seconds, _brake(fields))
             put(end_seconds, None)
+        elif is_policy:
+            key, fields = b"p%d" % number, fields | {"id": f"p{number}", "zones": []}
+            put(at_seconds, _brake(fields), key)
+            put(end_seconds, _brake(fields | {"releasedBy": "ben"}), key)
         else:
             put(at_seconds, _brake(fields))
             if chance.random() < 0.3:  # and it holds something else from then on
@@ -47,6 +57,28 @@ def draw_brakes(seed: int, shape: Shape, start_at_us: int) -> tuple[BrakeRecord,
                 put((at_seconds + end_seconds) / 2, _brake(fields))
             put(end_seconds, _brake(fields | {"releasedBy": "ben"}))
     return tuple(sorted(records, key=lambda record: record.append_at_us))
+
+
+def as_policy(record: BrakeRecord) -> BrakeRecord | None:
+    """Write a brake whose key begins with `p` as the policy that it stands for; None for a real brake."""
+    if not record.key.startswith(b"p"):
+        return None
+    brake = json.loads(record.value or b"{}")
+    names = ("clusters", "taints", "namespaces")
+    spec = {"observe": True, "for": {name: brake[name] for name in names if name in brake}}
+    is_over = "releasedBy" in brake
+    policy = {
+        "apiVersion": "evictstream.io/v1",
+        "kind": "Policy",
+        "name": brake["id"],
+        "revision": 1 + is_over,
+        "why": "w",
+        "by": "anna",
+        "appliedAt": instant(0),
+        "spreadSeconds": brake["spreadSeconds"],
+        **({"earlier": [{"spec": spec}]} if is_over else {"spec": spec}),
+    }
+    return dataclasses.replace(record, value=json.dumps(policy).encode())
 
 
 def _fields(chance: random.Random, number: int) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from tests.mutations import product
 from tests.mutations.catalogue import Mutation
 from tests.mutations.matching import Change
+from tests.mutations.torture import TORTURE
 
 STEERING = "tests/models/steering/test_policies.py"
 HELD = "tests/streams/partition/test_policies_held.py"
@@ -12,9 +13,22 @@ EVICTION = "tests/streams/executor/test_eviction.py"
 
 OF_POLICIES = (
     Mutation(
+        "ignore the policies after a takeover",
+        (
+            Change(
+                product.HELD,
+                "HeldEvictions.__init__",
+                "self._read_policies = read_policies",
+                "first = read_policies()\n"
+                "self._read_policies = lambda: NO_POLICIES if read_policies() is first else read_policies()",
+            ),
+        ),
+        (HELD,),
+    ),
+    Mutation(
         "let all go when a policy changes",
         (Change(product.STEERING_POLICIES, "ClusterPolicy._spread", "ended_us + ...", "ended_us"),),
-        (STEERING, HELD),
+        (STEERING, HELD, TORTURE),
     ),
     Mutation(
         "spread what a policy has never held",

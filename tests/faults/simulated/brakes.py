@@ -1,15 +1,16 @@
-"""The brakes topic of a simulation, and how each worker reads it, as `BrakesReader` does: asked for twice a second."""
+"""The topics of brakes and policies of a simulation, and how each worker reads them: asked for twice a second."""
 
 from __future__ import annotations
 
 import asyncio
 import math
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from evictstream.kit.oracle import BrakeRecord
 from evictstream.models.steering.brakes import NO_BRAKES, Brakes
 from evictstream.models.steering.holds import Subject, longest_hold
+from evictstream.models.steering.policies import Policies
 from evictstream.streams.broker.steering_readers import OLDEST_VIEW_SECONDS
 from evictstream.streams.engine.core.ports import Clock
 from tests.faults.simulated.network import Connection
@@ -17,15 +18,18 @@ from tests.faults.simulated.network import Connection
 ASK_SECONDS = 0.5
 
 
-class SimulatedBrakes:
-    """Implements `worker.gates.BrakesView` for one worker.
+_View = TypeVar("_View", Brakes, Policies)
+
+
+class SimulatedView(Generic[_View]):
+    """Implements `worker.gates.SteeringView` for one worker.
 
     Attributes:
-        brakes: the newest that were read.
+        view: the newest that was read.
     """
 
-    def __init__(self, connection: Connection, topic: list[BrakeRecord], clock: Clock) -> None:
-        self.brakes: Brakes = NO_BRAKES
+    def __init__(self, connection: Connection, topic: list[BrakeRecord], clock: Clock, nothing: _View) -> None:
+        self.view: _View = nothing
         self._connection = connection
         self._topic = topic
         self._clock = clock
@@ -38,7 +42,7 @@ class SimulatedBrakes:
 
     def objection(self) -> str | None:
         """Say why nothing may be evicted."""
-        return "too old" if self.age_seconds() > OLDEST_VIEW_SECONDS else self.brakes.objection()
+        return "too old" if self.age_seconds() > OLDEST_VIEW_SECONDS else self.view.objection()
 
     async def run(self) -> None:
         """Read until cancelled."""
@@ -46,10 +50,28 @@ class SimulatedBrakes:
             asked_at = self._clock.monotonic()
             found = await self._connection.request(lambda: self._topic[self._read :])
             for entry in found:
-                self.brakes = self.brakes.with_record(entry.key, entry.value, entry.append_at_us // 1000)
+                self.view = self.view.with_record(entry.key, entry.value, entry.append_at_us // 1000)
             self._read += len(found)
             self._fresh_at = asked_at
             await asyncio.sleep(ASK_SECONDS)
+
+
+class SimulatedBrakes(SimulatedView[Brakes]):
+    """Implements `worker.gates.BrakesView`."""
+
+    @property
+    def brakes(self) -> Brakes:
+        """The newest that were read."""
+        return self.view
+
+
+class SimulatedPolicies(SimulatedView[Policies]):
+    """Implements `worker.gates.PoliciesView`."""
+
+    @property
+    def policies(self) -> Policies:
+        """The newest that were read."""
+        return self.view
 
 
 def held_by(records: Iterable[BrakeRecord], command: Mapping[str, Any], now_us: int) -> str | None:

@@ -23,6 +23,7 @@ from evictstream.streams.partition.config import PartitionConfig
 from evictstream.streams.partition.eviction_partition import EvictionPartition
 from evictstream.streams.worker.gates import GateLimits
 from tests.faults.actor import ClusterActor
+from tests.faults.braking import as_policy
 from tests.faults.node_rows import check_nodes
 from tests.faults.plan import Change, FaultKind, Plan
 from tests.faults.simulated.brakes import held_by
@@ -69,7 +70,9 @@ class Simulation:
         self.broker.on_append = self._appended
         self.config = engine_config(plan)
         self.group = Group(self.world, plan.shape.partitions, int(self.config.session_timeout_seconds * SECOND_US))
+        self.held: list[BrakeRecord] = []  # by brakes and policies
         self.brakes: list[BrakeRecord] = []
+        self.policies: list[BrakeRecord] = []
         self.seen: Counter[str] = Counter()
         self._service = partition_config(plan, self.world)
         self._actor = ClusterActor(plan)
@@ -109,6 +112,7 @@ class Simulation:
             service=self._service,
             limits=gate_limits(self.plan),
             brakes=self.brakes,
+            policies=self.policies,
             on_end=self._ended,
         )
         self.world.workers.append(worker)
@@ -137,13 +141,19 @@ class Simulation:
             self.broker.append(change.topic, partition, change.key, change.value)
 
     def _brake(self, record: BrakeRecord) -> None:
-        """Let somebody write a record of a brake, as soon as the brokers take it."""
+        """Let somebody write a record of a brake or a policy, as soon as the brokers take it."""
         now_us = self.world.now_us
         if self.broker.down_until_us > now_us:
             self.world.at(self.broker.down_until_us, lambda: self._brake(record))
         else:
-            self.brakes.append(dataclasses.replace(record, append_at_us=now_us // MILLISECOND_US * MILLISECOND_US))
-            self.seen["records of brakes"] += 1
+            record = dataclasses.replace(record, append_at_us=now_us // MILLISECOND_US * MILLISECOND_US)
+            self.held.append(record)
+            policy = as_policy(record)
+            if policy is None:
+                self.brakes.append(record)
+            else:
+                self.policies.append(policy)
+            self.seen["records of brakes" if policy is None else "records of policies"] += 1
 
     def _appended(self, where: tuple[str, int]) -> None:
         """Wake readers: workers for inputs, the executor for commands."""
@@ -190,7 +200,7 @@ class Simulation:
             limits=self.plan.numbers.limits(),
             early_us=early_us,
             may_forget=self.broker.fenced_again,
-            brakes=self.brakes,
+            brakes=self.held,
         )
 
     def inputs(self) -> list[InputRecord]:

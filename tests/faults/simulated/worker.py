@@ -15,6 +15,8 @@ from collections.abc import Callable, Coroutine, Mapping, Sequence
 from typing import Any
 
 from evictstream.kit.oracle import BrakeRecord
+from evictstream.models.steering.brakes import NO_BRAKES
+from evictstream.models.steering.policies import NO_POLICIES
 from evictstream.streams.engine.core.config import EngineConfig
 from evictstream.streams.engine.core.ownership import Ownership
 from evictstream.streams.engine.core.ports import Place
@@ -24,14 +26,13 @@ from evictstream.streams.errors import PartitionLostError
 from evictstream.streams.partition.config import PartitionConfig
 from evictstream.streams.worker.gates import GateLimits
 from evictstream.streams.worker.worker_core import WorkerCore
-from tests.faults.simulated.brakes import SimulatedBrakes
+from tests.faults.simulated.brakes import SimulatedBrakes, SimulatedPolicies
 from tests.faults.simulated.broker import Broker
 from tests.faults.simulated.clients import client_classes
 from tests.faults.simulated.fetching import Fetching
 from tests.faults.simulated.group import Group
 from tests.faults.simulated.network import Connection
 from tests.faults.simulated.world import VirtualLoop, World
-from tests.streams.worker.fakes import FakePolicies
 
 RETRY_PAUSE_SECONDS = 1.0
 LONGEST_SLEEP_SECONDS = 0.5  # of the timer service: an opened gate may be noticed later, and a run takes less time
@@ -103,6 +104,7 @@ class Worker:
         service: PartitionConfig,
         limits: GateLimits,
         brakes: list[BrakeRecord],
+        policies: list[BrakeRecord],
         on_end: Callable[[Worker], None],
     ) -> None:
         self.name = name
@@ -122,6 +124,7 @@ class Worker:
         self._service = service
         self._limits = limits
         self._brakes = brakes
+        self._policies = policies
         self._on_end = on_end
         self._joins = itertools.count()
         self._stopping = False
@@ -152,7 +155,8 @@ class Worker:
 
     async def _main(self) -> None:
         clock, group = WorkerClock(self._world, self), SimulatedGroup(self)
-        brakes = SimulatedBrakes(self.connection, self._brakes, clock)
+        brakes = SimulatedBrakes(self.connection, self._brakes, clock, NO_BRAKES)
+        policies = SimulatedPolicies(self.connection, self._policies, clock, NO_POLICIES)
         core = WorkerCore(
             self.config,
             dataclasses.replace(self._service, now_us=clock.now_us),
@@ -161,7 +165,7 @@ class Worker:
             group=group,
             clock=clock,
             brakes=brakes,
-            policies=FakePolicies(),
+            policies=policies,
             crash=self._crash,
             longest_sleep_seconds=LONGEST_SLEEP_SECONDS,
         )
@@ -170,6 +174,7 @@ class Worker:
         for part in (
             *core.parts().values(),
             brakes.run(),
+            policies.run(),
             self._commit_regularly(),
             self._take_part(),
             self.fetching.run(),
