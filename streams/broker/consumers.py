@@ -13,7 +13,7 @@ from typing import Any, Final, Literal, TypeVar, cast
 import structlog
 from kafka import KafkaConsumer
 from kafka.consumer.fetcher import Fetcher
-from kafka.errors import CorruptRecordError
+from kafka.errors import CorruptRecordError, StaleMetadata
 from kafka.record import MemoryRecords
 from kafka.record.default_records import DefaultRecordBatch
 
@@ -97,6 +97,16 @@ class _BoundedFetcher(Fetcher):  # type: ignore[misc] # the library has no types
     def fetched_records(self, max_records: int | None = None, update_offsets: bool = True) -> Any:  # noqa: FBT001, FBT002
         self.taken_bytes = 0
         return super().fetched_records(max_records, update_offsets)
+
+    async def _send_list_offsets_requests(self, timestamps: Any) -> Any:
+        """Have who asks where partitions end look for their leaders. The library asks the leaders of before again.
+
+        It does so without a pause, until the time is up, and so does each question after that.
+        """
+        found, moved = await super()._send_list_offsets_requests(timestamps)
+        if moved:
+            raise StaleMetadata
+        return found, moved
 
     def PartitionRecords(self, offset: int, place: Any, records: Any, **more: Any) -> Any:  # noqa: N802 - the library's
         return _BoundedRecords(offset, place, _OpenedBatches(records, place, self), fetcher=self, **more)

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+from kafka import TopicPartition
+from kafka.admin import KafkaAdminClient
 
 from evictstream.models.steering.brakes import NO_BRAKES
 from evictstream.streams.broker.admin import declare_topics
+from evictstream.streams.broker.embedded import EmbeddedBroker
 from evictstream.streams.broker.producers import open_producer
 from evictstream.streams.broker.steering_readers import BrakesReader
 from evictstream.streams.settings import Settings
+from tests.guarantees.conftest import own_settings
 from tests.models.steering.test_brakes import record
 
 
@@ -48,3 +53,26 @@ def test_brakes_are_known_once_the_topic_is_read(settings: Settings, write: Call
         wait_for(lambda: reader.objection() is not None)
         write("b3", None)
         wait_for(lambda: reader.objection() is None)
+
+
+@pytest.mark.kafka
+@pytest.mark.kit
+def test_brakes_stay_known_when_their_leader_moves() -> None:
+    with contextlib.ExitStack() as stack:
+        servers = stack.enter_context(EmbeddedBroker(nodes=3)).bootstrap_servers
+        settings = own_settings(servers, replication_factor=3)
+        place = TopicPartition(settings.brakes_topic, 0)
+        admin = stack.enter_context(contextlib.closing(KafkaAdminClient(bootstrap_servers=servers)))
+        reader = stack.enter_context(BrakesReader(settings))
+
+        def described() -> Any:
+            return admin.describe_topics([place.topic])[0]["partitions"][0]
+
+        wait_for(lambda: reader.objection() is None)
+        first, *others = described()["replica_nodes"]
+        admin.alter_partition_reassignments({place: [*others, first]})
+        admin.elect_leaders(0, {place.topic: [0]}, raise_errors=False)  # the preferred ones
+        wait_for(lambda: described()["leader_id"] == others[0])
+        moved_at = time.monotonic()
+        wait_for(lambda: reader.age_seconds() < time.monotonic() - moved_at)
+        assert reader.objection() is None
