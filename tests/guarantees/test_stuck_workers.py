@@ -12,6 +12,7 @@ from evictstream.streams.settings import Settings
 from evictstream.streams.worker.watchdog import LAST_WORDS_SECONDS
 from tests.guarantees.conftest import OpenReader, StartWorker
 from tests.harness.endpoint import Probe
+from tests.harness.ends import group_members
 from tests.harness.feed import taint, tolerates
 from tests.harness.fleet_feed import FleetFeed
 from tests.harness.reading import Seen, commands, instant
@@ -80,6 +81,16 @@ def test_stuck_worker_leaves_the_group_before_it_ends(
     assert max(late for due_at, late in latenesses.items() if due_at > ended_at) < LATEST_SECONDS
     assert _takeovers(stuck) == takeovers
     assert peer.stop() == 0
+
+
+def test_a_stuck_worker_without_a_peer_leaves_its_group(service: Settings, start_worker: StartWorker) -> None:
+    """Nothing that runs could remove it: who starts next need not find out that it is gone."""
+    patient = service.model_copy(update={"session_timeout_seconds": 90.0, "stall_limit_seconds": 2.0})
+    stuck = start_worker(patient, "stuck", STUCK_WORKER).wait_ready()
+    assert group_members(service, patient.group_id)
+    stuck.process.send_signal(signal.SIGUSR1)
+    assert stuck.wait_exit() == ExitCode.FOUND_PROBLEM
+    assert not group_members(service, patient.group_id)
 
 
 def test_a_worker_frozen_beyond_the_stall_limit_rejoins(

@@ -138,7 +138,7 @@ OF_GROUP_AND_BROKERS = (
     Mutation(
         "end a stuck worker as a member of its group",
         (Change(product.WATCHDOG, "Watchdog._end", "self._permit.leave_group()", "pass"),),
-        ("tests/guarantees/test_stuck_workers.py::test_stuck_worker_leaves_the_group_before_it_ends",),
+        ("tests/guarantees/test_stuck_workers.py::test_a_stuck_worker_without_a_peer_leaves_its_group",),
     ),
     Mutation(
         "wait for the group to take offsets of partitions that others have",
