@@ -181,6 +181,8 @@ class FeedPlay:
         """Let the watch of pods stay open and say nothing, and wait until heartbeats have ended, or go on."""
         if not self._heartbeats():
             return
+        # A feed that is quick at all else may have written no two without an interruption, which show its pace.
+        self._playground.wait(lambda: len(self._heartbeats_since(self._rebuilt_at or 0.0)) > 1, 2 * _HEARTBEAT_SECONDS)
         self._playground.report(f"lets the watch of pods fall silent, for up to {self._silent_seconds:g} s")
         self._silent_at = time.time()
         self._playground.api.silent.add("pods")
@@ -197,6 +199,9 @@ class FeedPlay:
 
     def _heartbeats(self) -> list[FeedRecord]:
         return [one for one in self._read() if one.type == "HEARTBEAT" and one.kind == "Pod"]
+
+    def _heartbeats_since(self, moment: float) -> list[FeedRecord]:
+        return [one for one in self._heartbeats() if one.at > moment]
 
     def _have_all_heartbeats(self) -> bool:
         return {one.kind for one in self._read() if one.type == "HEARTBEAT"} == {"Node", "Pod"}
