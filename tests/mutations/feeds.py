@@ -314,6 +314,7 @@ OF_FEEDS = (
             Change(product.CLUSTER_FEED, "ClusterFeed._identify", "self._lease.is_held", "True"),
             Change(product.CLUSTER_FEED, "ClusterFeed._beat", "self._lease.is_held", "True"),
             Change(product.CLUSTER_FEED, "ClusterFeed._may_beat", "self._lease.is_held", "True"),
+            Change(product.FEED_LEASE, "FeedLease.is_sure", "time.monotonic() < self._sure_until", "True"),
         ),
         (f"{FEED}::test_a_second_feed_stands_by_until_the_first_one_ends",),
     ),

@@ -12,8 +12,8 @@ from evictstream.kit.conformance.fake_api import FakeApi
 from evictstream.kit.conformance.fake_faults import Fault
 from evictstream.models.messages.command import EvictionCommand
 from evictstream.models.messages.vocabulary import Action
-from evictstream.streams.broker.brakes_reader import OLDEST_BRAKES_SECONDS
 from evictstream.streams.broker.embedded import EmbeddedBroker
+from evictstream.streams.broker.steering_readers import OLDEST_VIEW_SECONDS
 from evictstream.streams.executor.cluster_life import GROUP_SESSION_SECONDS
 from evictstream.streams.settings import Settings
 from tests.guarantees.conftest import own_settings
@@ -69,7 +69,7 @@ def test_a_kafka_that_is_gone_beyond_a_session(
         results.wait_for(lambda seen: len(seen) > RATE, "first results")
         down_at = time.monotonic()
         own_broker.kill() if fault == "killed" else own_broker.pause()
-        time.sleep(OLDEST_BRAKES_SECONDS + 1)  # the fault itself, in which those that are known count
+        time.sleep(OLDEST_VIEW_SECONDS + 1)  # the fault itself, in which those that are known count
         done = deletes(api).total()
         time.sleep(max(0.0, down_at + GROUP_SESSION_SECONDS + 5 - time.monotonic()))  # in which nothing may happen
         assert deletes(api).total() == done < PODS
