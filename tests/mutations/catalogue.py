@@ -130,7 +130,7 @@ MUTATIONS = (
             Change(product.GATES, "Gates.closed", "self._group.is_rebalancing", "False"),
             Change(product.GATES, "Gates.closed", "not self._lease.valid", "False"),
             Change(product.GATES, "Gates.closed", "age > self._lag_limit_seconds", "False"),
-            Change(product.GATES, "Gates.closed", "self._brakes.objection() or ...", "None"),
+            Change(product.GATES, "Gates.closed", "view.objection() or ...", "None"),
         ),
         (f"{WORKERS}::test_a_worker_paused_beyond_its_session_fires_nothing_and_rejoins",),
     ),
