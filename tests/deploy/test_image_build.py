@@ -74,8 +74,18 @@ def test_the_wheel_has_every_file_of_the_packages(image: ImageBuild) -> None:
     ("text", "rules"),
     [
         pytest.param(TEXT, IGNORE.replace("!streams\n", ""), id="shut out by .dockerignore"),
-        pytest.param(re.sub(r"COPY examples/.*\\\n.*\n", "", TEXT), IGNORE, id="the incident is not copied"),
-        pytest.param(TEXT.replace("COPY pyproject.toml README.md", "COPY pyproject.toml"), IGNORE, id="a single file"),
+        pytest.param(
+            re.sub(r"COPY examples/.*\\\n.*\n", "", TEXT),
+            IGNORE,
+            id="the incident is not copied",
+            marks=pytest.mark.kit,
+        ),
+        pytest.param(
+            TEXT.replace("COPY pyproject.toml README.md", "COPY pyproject.toml"),
+            IGNORE,
+            id="a single file",
+            marks=pytest.mark.kit,
+        ),
     ],
 )
 def test_what_is_missing_fails_the_build(text: str, rules: str, tmp_path: Path) -> None:

@@ -140,6 +140,7 @@ def test_forbidden_writing_stops_the_worker_and_loses_nothing(tmp_path: Path, st
         reader.close()
 
 
+@pytest.mark.kit  # as forbidden writing: another right, the same end
 def test_forbidden_reading_stops_the_worker_and_loses_nothing(tmp_path: Path, stack: ExitStack) -> None:
     service = Stage(ArenaKind.SHARED, tmp_path, stack).settings
     with Feed(service) as feed:

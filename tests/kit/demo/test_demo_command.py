@@ -121,6 +121,7 @@ def test_a_killed_worker_is_survived(kafka: Broker, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.kit  # the demo that ends by itself leaves nothing behind either
 def test_sigterm_in_the_middle_leaves_nothing_behind(kafka: Broker, tmp_path: Path) -> None:
     before = topics(kafka)
     arguments = ("-b", kafka.bootstrap_servers, "demo", "--incident", str(incident(tmp_path)))
@@ -230,6 +231,7 @@ def test_exit_code_says_whether_there_were_problems(
 
 
 @pytest.mark.slow
+@pytest.mark.kit  # test_judgement.py finds missing commands, and what is found is an exit code above
 def test_a_command_that_is_missing_fails_the_demo(
     kafka: Broker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -51,7 +51,7 @@ def test_any_chunk_gives_the_same_bytes(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", incidents(NAMES))
-@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (1, 2))])
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.kit) for seed in (1, 2))])
 def test_any_interleaving_ends_the_same(name: str, seed: int) -> None:
     records = incident(INCIDENTS / name)
     first = replayed(records, plays_executor=False)

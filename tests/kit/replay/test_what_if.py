@@ -210,7 +210,7 @@ changes = st.builds(
 )
 
 
-@pytest.mark.parametrize("examples", [40, pytest.param(200, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("examples", [40, pytest.param(200, marks=pytest.mark.kit)])
 def test_a_preview_is_what_the_service_decides(examples: int) -> None:
     chosen = st.sampled_from([("n-1",), ("n-2",), ("n-1", "n-2")])
     drawn = given(st.data(), changes, chosen)(_a_preview_is_what_the_service_decides)

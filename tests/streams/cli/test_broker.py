@@ -26,7 +26,10 @@ def started(*arguments: str) -> Iterator[subprocess.Popen[str]]:
             process.kill()
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT], ids=["sigterm", "sigint"])
+@pytest.mark.parametrize(
+    "number",
+    [pytest.param(signal.SIGTERM, id="sigterm"), pytest.param(signal.SIGINT, id="sigint", marks=pytest.mark.kit)],
+)
 def test_prints_its_address_and_ends_cleanly(number: signal.Signals) -> None:
     (port,) = free_ports(1)
     with started("--port", str(port), "-o", "json") as process:
