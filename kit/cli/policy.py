@@ -247,25 +247,18 @@ def _next_revision(name: str, policies: Policies, *, why: str, written: WrittenP
     """Return the record after the one that stands; one without a spec where nothing is written."""
     import datetime as dt
 
-    from evictstream.models.instants import moment_at
-    from evictstream.models.messages.policy import MOST_EARLIER_SPECS, POLICY_KIND, EarlierSpec, Policy
+    from evictstream.models.messages.policy import POLICY_KIND, EarlierSpec, Policy
     from evictstream.models.messages.vocabulary import API_VERSION
     from evictstream.streams.cli.steering_records import who
 
     standing = policies.standing.get(name)
     spread_seconds = 60 if written is None else written.spread_seconds
-    earlier: list[EarlierSpec] = []
+    spec = None if written is None else written.spec
+    earlier: tuple[EarlierSpec, ...] = ()
     if standing is not None:
-        before, now_us = standing.policy, time.time_ns() // 1_000
         if written is None:
-            spread_seconds = before.spread_seconds
-        if before.spec is not None:
-            earlier.append(EarlierSpec(spec=before.spec))
-        earlier += [
-            EarlierSpec(spec=one.spec, ended_at=moment_at(standing.ended_us(one)))
-            for one in before.earlier
-            if standing.spreads(one, now_us)
-        ]
+            spread_seconds = standing.policy.spread_seconds
+        earlier = standing.replaced_by(spec, time.time_ns() // 1_000)
     return Policy(
         api_version=API_VERSION,
         kind=POLICY_KIND,
@@ -274,9 +267,9 @@ def _next_revision(name: str, policies: Policies, *, why: str, written: WrittenP
         why=why,
         by=who(),
         applied_at=dt.datetime.now(dt.UTC),
-        spec=None if written is None else written.spec,
+        spec=spec,
         spread_seconds=spread_seconds,
-        earlier=tuple(earlier[:MOST_EARLIER_SPECS]),
+        earlier=earlier,
     )
 
 

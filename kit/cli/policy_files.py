@@ -20,6 +20,7 @@ from evictstream.models.messages.policy import (
     LONGEST_CLAUSE_SECONDS,
     LONGEST_PATTERN,
     LONGEST_POLICY_NAME,
+    LONGEST_POLICY_SPREAD_SECONDS,
     MOST_PATTERNS,
     PolicySelection,
     PolicySpec,
@@ -31,8 +32,6 @@ from evictstream.streams.errors import WrongUseError
 
 LONGEST_FILE_BYTES: Final = 1_048_576
 """A hundred policies of a hundred long patterns each; what is larger is no file of policies."""
-
-LONGEST_SPREAD_SECONDS: Final = 86_400
 
 _MOST_TOLD: Final = 10
 """Faults that are told; one wrong indentation makes many."""
@@ -89,7 +88,7 @@ class _Document(_Strict):
     observe: bool = False
     settle: _Length | None = None
     patience: _Length | None = None
-    spread: Annotated[int, BeforeValidator(_seconds), Field(ge=0, le=LONGEST_SPREAD_SECONDS)] = 60
+    spread: Annotated[int, BeforeValidator(_seconds), Field(ge=0, le=LONGEST_POLICY_SPREAD_SECONDS)] = 60
 
     def policy(self) -> WrittenPolicy:
         return WrittenPolicy(

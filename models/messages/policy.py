@@ -11,7 +11,7 @@ import msgspec
 from msgspec import Meta
 
 from evictstream.models.messages import codec
-from evictstream.models.messages.fields import ApiVersion, Count, NonEmptyText, ReadInstant, Revision
+from evictstream.models.messages.fields import ApiVersion, NonEmptyText, ReadInstant, Revision
 
 POLICY_KIND: Final = "Policy"
 
@@ -29,6 +29,9 @@ MOST_EARLIER_SPECS: Final = 10
 
 LONGEST_CLAUSE_SECONDS: Final = 7 * 86_400
 """A week. What shall wait longer is not meant to leave: a toleration says so."""
+
+LONGEST_POLICY_SPREAD_SECONDS: Final = 86_400
+"""A day. A record with more would hold what it lets go for as long as somebody mistyped."""
 
 PolicyName = Annotated[str, Meta(pattern=f"^[a-z0-9][a-z0-9-]{{0,{LONGEST_POLICY_NAME - 1}}}$")]
 _Pattern = Annotated[str, Meta(min_length=1, max_length=LONGEST_PATTERN)]
@@ -97,8 +100,12 @@ class Policy(
     applied_at: Annotated[ReadInstant, Meta(description="When, for people; a policy holds from when it is read.")]
     spec: Annotated[PolicySpec | None, Meta(description="What it does; absent for one that was deleted.")] = None
     spread_seconds: Annotated[
-        Count,
-        Meta(description="Over how long what only an earlier revision held is spread."),
+        int,
+        Meta(
+            ge=0,
+            le=LONGEST_POLICY_SPREAD_SECONDS,
+            description="Over how long what only an earlier revision held is spread.",
+        ),
     ] = 60
     earlier: Annotated[
         tuple[EarlierSpec, ...],

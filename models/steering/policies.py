@@ -2,7 +2,8 @@
 
 All policies that select an eviction bind: it waits for the longest of their holds. `observe` holds as long as the
 policy stands, `settle` until the taint has stood long enough. What a revision held that the next one does not hold is
-spread from the append time of the next one on, as after a brake, so a change of a policy releases no stampede.
+spread from the append time of the next one on, as after a brake, so a change of a policy releases no stampede. What was
+to settle goes when its taint has stood so long, if that is sooner: a change holds nothing longer than no change.
 
 `Policies` is a value, as `Brakes` is.
 """
@@ -14,8 +15,15 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from evictstream.models.instants import MILLISECOND_US, SECOND_US, microseconds
-from evictstream.models.messages.policy import EarlierSpec, Policy, PolicySelection, PolicySpec, decode_policy
+from evictstream.models.instants import MILLISECOND_US, SECOND_US, microseconds, moment_at
+from evictstream.models.messages.policy import (
+    MOST_EARLIER_SPECS,
+    EarlierSpec,
+    Policy,
+    PolicySelection,
+    PolicySpec,
+    decode_policy,
+)
 from evictstream.models.messages.unreadable import Unreadable
 from evictstream.models.steering.holds import Hold, Holder, Subject, longest, policy_holder, share_us
 
@@ -121,6 +129,23 @@ class StandingPolicy:
         """Whether what an earlier revision held may still have to wait."""
         return now_us < self.ended_us(earlier) + self.policy.spread_seconds * SECOND_US
 
+    def replaced_by(self, spec: PolicySpec | None, now_us: int) -> tuple[EarlierSpec, ...]:
+        """Return the earlier revisions of a record that replaces this one, the newest first.
+
+        One that says the same as the new or as a newer one is left out: what it holds, the other one holds as long.
+        """
+        before = () if self.policy.spec is None else (EarlierSpec(spec=self.policy.spec),)
+        spread = (
+            EarlierSpec(spec=one.spec, ended_at=moment_at(self.ended_us(one)))
+            for one in self.policy.earlier
+            if self.spreads(one, now_us)
+        )
+        found: list[EarlierSpec] = []
+        for one in (*before, *spread):
+            if one.spec != spec and all(one.spec != newer.spec for newer in found):
+                found.append(one)
+        return tuple(found[:MOST_EARLIER_SPECS])
+
     def is_over(self, now_us: int) -> bool:
         """Whether it is deleted, and can hold nothing any more."""
         return self.policy.spec is None and not any(self.spreads(one, now_us) for one in self.policy.earlier)
@@ -167,10 +192,13 @@ class ClusterPolicy(NamedTuple):
         return longest((found, *(self._spread(ended_us, was, subject, now_us) for ended_us, was in self.earlier)))
 
     def _spread(self, ended_us: int, was: _Clauses, subject: Subject, now_us: int) -> Hold | None:
+        settled_us = _settled_us(was.spec, subject)
         until_us = ended_us + share_us(subject.pod_uid, self.policy.spread_seconds)
+        if not was.spec.observe:
+            until_us = min(until_us, settled_us)
         if now_us >= until_us or subject.due_us > ended_us or not was.select(subject):
             return None
-        is_held = was.spec.observe or ended_us < _settled_us(was.spec, subject)
+        is_held = was.spec.observe or ended_us < settled_us
         return Hold(self._by("spread"), until_us) if is_held else None
 
     def _by(self, clause: str) -> str:

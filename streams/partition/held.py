@@ -59,7 +59,7 @@ class HeldEvictions:
         self._brakes = NO_BRAKES
         self._policies = NO_POLICIES
         self._policies_of: dict[str, tuple[ClusterPolicy, ...]] = {}  # until they change
-        self._changed: list[tuple[PodPlace, str]] = []
+        self._changed: dict[PodPlace, str] = {}  # each once, however often what holds it changes
         self._standing: dict[str, Sequence[Holder]] = {}  # of this turn
         self._now_us = 0
 
@@ -69,19 +69,23 @@ class HeldEvictions:
         return bool(self._changed)
 
     def begin_turn(self, now_us: int) -> None:
-        """Take the newest brakes and policies for one turn, and let what they no longer hold be looked at again."""
+        """Take the newest brakes and policies for one turn, and let what they no longer hold be looked at again.
+
+        While a record cannot be read, those of before hold on. The gate is closed then, unless it was read just now.
+        """
         self._now_us = now_us
         brakes, policies = self._read_brakes(), self._read_policies()
-        if brakes is not self._brakes or policies is not self._policies:
+        is_known = not (brakes.unreadable or policies.unreadable)
+        if is_known and (brakes is not self._brakes or policies is not self._policies):
             changed = _changed(self._brakes.standing, brakes.standing)
             changed |= {policy_holder(name) for name in _changed(self._policies.standing, policies.standing)}
             self._brakes, self._policies = brakes, policies
             self._policies_of.clear()
             for places in self.by_cluster.values():
-                self._changed += [held for held in places.items() if holder_of(held[1]) in changed]
+                self._changed.update(held for held in places.items() if holder_of(held[1]) in changed)
         self._standing.clear()
         for _ in range(min(len(self._changed), WOKEN_PER_TURN)):
-            (key, uid), by = self._changed.pop()
+            (key, uid), by = self._changed.popitem()
             self._timers.push((self._wake_us(by, uid), key, uid))
 
     def _wake_us(self, by: str, uid: str) -> int:

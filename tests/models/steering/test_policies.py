@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from evictstream.models.instants import MILLISECOND_US, SECOND_US, instant_text
-from evictstream.models.steering.holds import Hold, Subject, holder_of, longest_hold
+from evictstream.models.messages.policy import PolicySpec
+from evictstream.models.steering.holds import Hold, Subject, holder_of, longest, longest_hold
 from evictstream.models.steering.policies import MOST_POLICIES, NO_POLICIES, Policies, longest_patience_us
 
 NOW_US = 1_800_000_000 * SECOND_US
@@ -130,10 +132,26 @@ def test_what_a_change_lets_go_is_spread(change: dict[str, Any], clause: dict[st
         pytest.param({"settleSeconds": 20}, {}, id="settled before"),
         pytest.param({"observe": True, "for": {"nodes": ["x"]}}, {}, id="never selected"),
         pytest.param({"patienceSeconds": 3600}, {}, id="never held"),
+        pytest.param(
+            {"patienceSeconds": 3600},
+            {"taint_since_us": NOW_US + 1, "now_us": NOW_US + 2},
+            id="never held, and its taint came back",
+        ),
     ],
 )
 def test_what_no_revision_held_is_not_spread(clause: dict[str, Any], facts: dict[str, Any]) -> None:
     assert hold(read_policies(policy_record(revision=2, earlier=[{"spec": clause}])), **facts) is None
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_a_change_holds_nothing_longer_than_no_change(change: dict[str, Any]) -> None:
+    settled_us = NOW_US + 5 * SECOND_US
+    policies = read_policies(policy_record(spreadSeconds=3600, earlier=[{"spec": {"settleSeconds": 35}}], **change))
+    for number in range(200):
+        found = hold(policies, pod_uid=f"u{number}")
+        assert found is not None
+        assert found.until_us is not None
+        assert found.until_us <= settled_us
 
 
 def test_an_earlier_change_is_spread_from_its_own_end() -> None:
@@ -155,6 +173,7 @@ def test_an_earlier_change_is_spread_from_its_own_end() -> None:
         pytest.param(policy_record(spec={"for": {"zones": ["a"]}}), "zones", id="a selection of a later version"),
         pytest.param(policy_record(spec={"settleSeconds": 0}), "settleSeconds", id="out of range"),
         pytest.param(policy_record("q", spec={}), "key", id="another key"),
+        pytest.param(policy_record(spreadSeconds=86_401), "spreadSeconds", id="a spread of more than a day"),
     ],
 )
 def test_a_record_that_cannot_be_read_holds_all(value: bytes, text: str) -> None:
@@ -209,6 +228,44 @@ def test_more_policies_only_hold_more(drawn: list[Any], more: list[Any], one: Su
         assert held_by_both is not None
         assert held_by_both.until_us is None or (held.until_us or 0) <= held_by_both.until_us
         assert held.until_us is None or held.until_us > now_us
+
+
+_SAID = [{"observe": True}, {"settleSeconds": 20}, {"settleSeconds": 90}, {"patienceSeconds": 5}, None]
+
+
+@given(
+    changes=st.lists(st.tuples(st.sampled_from(_SAID), st.integers(1, 30)), min_size=1, max_size=60),
+    one=SUBJECTS,
+    after=st.integers(0, 70),
+)
+def test_a_record_keeps_all_that_its_revisions_held(changes: list[Any], one: Subject, after: int) -> None:
+    """However often a policy changes to and fro, the few revisions that its record has hold as long as all of them."""
+    now_us, standing, whole, record = NOW_US - 200 * SECOND_US, None, [], b""
+    for number, (spec, seconds) in enumerate(changes):
+        now_us += seconds * SECOND_US
+        fields: dict[str, Any] = {} if spec is None else {"spec": spec}
+        if standing is not None:
+            kept = standing.replaced_by(msgspec.convert(spec, PolicySpec | None), now_us)
+            assert len(kept) <= len(_SAID)
+            fields["earlier"] = msgspec.to_builtins(kept)
+        record = policy_record(revision=number + 1, spreadSeconds=60, **fields)
+        (standing,) = read_policies(record, appended_us=now_us).standing.values()
+        whole.append((spec, now_us))
+    at_us = now_us + after * SECOND_US
+    ends = [end_us for _, end_us in whole[1:]]
+    earlier = [
+        {"spec": spec, "endedAt": instant_text(end_us)}
+        for (spec, _), end_us in zip(whole, ends, strict=False)
+        if spec is not None
+    ]
+    found = longest_hold(read_policies(record, appended_us=now_us).of_cluster("c1"), one, at_us)
+    parts = [read_policies(policy_record(spreadSeconds=60, earlier=[each]), appended_us=now_us) for each in earlier]
+    if whole[-1][0] is not None:
+        parts.append(read_policies(policy_record(spec=whole[-1][0])))
+    holds = [longest_hold(each.of_cluster("c1"), one, at_us) for each in parts]
+    expected = longest(holds)
+    assert (found is None) == (expected is None)
+    assert found is None or expected is None or found.until_us == expected.until_us
 
 
 @pytest.mark.parametrize(

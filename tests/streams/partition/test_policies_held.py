@@ -8,6 +8,11 @@ from typing import Any
 import pytest
 
 from evictstream.models.instants import instant_us
+from evictstream.models.steering.brakes import NO_BRAKES
+from evictstream.models.steering.policies import NO_POLICIES
+from evictstream.streams.engine.core.timers import TimerHeap
+from evictstream.streams.partition.held import WOKEN_PER_TURN, HeldEvictions
+from tests.models.steering.test_policies import policy_record
 from tests.streams.partition.test_held import PODS, SPREAD, Braked
 
 HERE = {"clusters": ["held"]}
@@ -112,6 +117,33 @@ def test_fifty_changes_in_a_storm_move_no_deadline(seed: int) -> None:
     world.run(100)
     plain.run(100)
     assert world.deadlines() == plain.deadlines()
+
+
+@pytest.mark.parametrize("kind", ["brakes", "policies"])
+def test_a_record_that_becomes_unreadable_lets_nothing_go(kind: str) -> None:
+    """It may have been read right behind the look at the gates, before the turn began."""
+    world = Braked()
+    world.policy(spec=OBSERVES)
+    world.brake("b1", clusters=["free"])
+    world.run(20)
+    key = {"brakes": b"b1", "policies": b"p1"}[kind]
+    setattr(world, kind, getattr(world, kind).with_record(key, b"{", world.now_us // 1000))
+    world.run(40)
+    assert world.issued("held") == world.issued("free") == {}
+
+
+def test_many_changes_wake_what_is_held_once() -> None:
+    standing = [NO_POLICIES]
+    timers = TimerHeap(list)
+    held = HeldEvictions(lambda: NO_BRAKES, lambda: standing[0], timers)
+    for number in range(WOKEN_PER_TURN + 500):
+        held.note("c", (b"n", f"u{number}"), "policy/p1/1/observe")
+    for revision in range(20):
+        value = policy_record("p1", revision=revision + 1, spec={"observe": True})
+        standing[0] = standing[0].with_record(b"p1", value, 1)
+        held.begin_turn(1)
+    held.begin_turn(1)
+    assert not held.has_changed
 
 
 def test_a_later_pod_waits_for_the_taint_alone() -> None:
