@@ -11,6 +11,7 @@ from tests.faults.generate import VIRTUAL_START_US, generate
 from tests.faults.objects import UNREACHABLE, Node, Pod, instant
 from tests.faults.objects import watch_event as event
 from tests.faults.plan import Change, Fault, FaultKind, Plan, Shape
+from tests.faults.simulated.many import simulate_many
 from tests.faults.simulated.run import Simulation
 
 SECOND_US = 1_000_000
@@ -102,3 +103,11 @@ def test_many_simultaneous_timers_neither_spin_nor_wait() -> None:
 def test_other_partitions_after_a_failed_take_over_are_taken_over(seed: int, *, has_kip_890: bool) -> None:
     """The worker waited for the group to take offsets of partitions that were not assigned to it any more: forever."""
     assert Simulation(generate(seed, Shape()), has_kip_890=has_kip_890).run().violations == ()
+
+
+@pytest.mark.parametrize("seed", [14, 37])
+def test_transactions_without_their_markers_end_as_they_should(seed: int) -> None:
+    """A takeover found what its predecessor had left open, and ended it wrongly, or with its own first transaction."""
+    (outcome,) = simulate_many([seed], kinds=(FaultKind.LEADER_MOVE, FaultKind.NETWORK_CUT), processes=1)
+    assert outcome.seen["markers left out"] > 0
+    assert outcome.violations == ()
