@@ -13,7 +13,7 @@ from evictstream.kit.cli.seeing import present_us
 from evictstream.streams.cli.global_options import global_options
 from evictstream.streams.cli.lists import ListFormat, ListOption, ListPrinter
 from evictstream.streams.cli.output import OutputFormat, OutputOption, print_json, say, warn
-from evictstream.streams.errors import ExitCode, FoundProblemError, WrongUseError
+from evictstream.streams.errors import EvictstreamError, ExitCode, FoundProblemError, WrongUseError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -53,6 +53,7 @@ def apply(
     * `evictstream policy apply agents.yaml nights.yaml`
     """
     from evictstream.kit.cli.policy_files import read_policy_files
+    from evictstream.kit.see.policies import listed_policies
 
     written = read_policy_files(files)
     settings = global_options(context).settings
@@ -64,13 +65,15 @@ def apply(
         with _writing(settings, reader) as writer:
             _write(writer, changed)
             _remove_old(writer, reader.policies)
+        revised = {policy.name: policy.revision for policy in changed}
+        standing = {one.name: one.policy.revision for one in listed_policies(reader.policies) if one.policy is not None}
+        revisions = standing | revised
         if output is OutputFormat.JSON:
-            print_json({one.name: reader.policies.standing[one.name].policy.revision for one in written})
+            print_json({one.name: revisions[one.name] for one in written})
         else:
-            revised = {one.name for one in changed}
             for one in written:
-                revision = reader.policies.standing[one.name].policy.revision
-                say(f"policy {one.name} {'is now' if one.name in revised else 'stays'} at revision {revision}")
+                verb = "is now" if one.name in revised else "stays"
+                say(f"policy {one.name} {verb} at revision {revisions[one.name]}")
     _warn_of_unknown(settings, changed)
     return ExitCode.DONE
 
@@ -231,7 +234,8 @@ def _revised(written: list[WrittenPolicy], policies: Policies, why: str | None) 
         if not reason:
             raise WrongUseError(f"policy {one.name} does not say why", next_step="write `why:` into it, or give --why")
         found.append(_next_revision(one.name, policies, why=reason, written=one))
-    if len({*policies.standing, *(one.name for one in written)}) > MOST_POLICIES:
+    standing_names = {name for name, one in policies.standing.items() if one.policy.spec is not None}
+    if len(standing_names.union(one.name for one in written)) > MOST_POLICIES:
         raise FoundProblemError(
             f"there would be more than {MOST_POLICIES} policies", next_step="write the patterns into fewer"
         )
@@ -314,7 +318,11 @@ def _warn_of_unknown(settings: Settings, changed: list[Policy]) -> None:
     patterns = {pattern for policy in changed if policy.spec is not None for pattern in policy.spec.selected.clusters}
     if not patterns:
         return
-    known = set(read_fed(settings))
+    try:
+        known = set(read_fed(settings))
+    except EvictstreamError as error:  # the policies stand, whatever happens here
+        warn(f"it could not be checked whether these clusters exist: {error}")
+        return
     for pattern in sorted(patterns):
         if not any(fnmatch.fnmatchcase(name, pattern) for name in known):
             warn(f"no cluster that a feed of this service reads matches {pattern}")

@@ -6,6 +6,7 @@ understood holds something else than its writer thinks.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Final
@@ -93,7 +94,7 @@ class _Document(_Strict):
     def policy(self) -> WrittenPolicy:
         return WrittenPolicy(
             name=self.name,
-            why=self.why or "",
+            why=(self.why or "").strip(),
             spec=PolicySpec(
                 selected=self.selected.selection(),
                 excluded=None if self.excluded is None else self.excluded.selection(),
@@ -157,6 +158,9 @@ def _documents(path: Path) -> Iterator[tuple[str, CommentedMap | str]]:
         raise WrongUseError(f"{path} cannot be read: {reason}") from error
     if len(content) > LONGEST_FILE_BYTES:
         raise WrongUseError(f"{path} has more than {LONGEST_FILE_BYTES} bytes")
+    if re.search("^%", text, re.MULTILINE):
+        yield f"{path}:", "a line begins with %: directives, as of another version of YAML, are not taken"
+        return
     try:
         for document in YAML(typ="rt", pure=True).load_all(text):
             if isinstance(document, CommentedMap):
@@ -167,13 +171,17 @@ def _documents(path: Path) -> Iterator[tuple[str, CommentedMap | str]]:
         mark = error.problem_mark
         problem = " ".join((error.problem or error.context or "it is no YAML").split())
         yield f"{path}:{mark.line + 1}:" if mark is not None else f"{path}:", problem.partition(" To suppress")[0]
-    except (YAMLError, ValueError, RecursionError) as error:
-        problem = "it is nested too deeply" if isinstance(error, RecursionError) else str(error).splitlines()[0]
+    except (YAMLError, ValueError, TypeError, AssertionError, RecursionError) as error:  # some are ruamel's faults
+        first, *_ = str(error).splitlines() or ["it is no YAML"]
+        problem = "it is nested too deeply" if isinstance(error, RecursionError) else first
         yield f"{path}:", problem
 
 
 def _read(path: Path, document: CommentedMap) -> tuple[WrittenPolicy | None, list[str]]:
     """Return the policy of a document, or what is wrong with it."""
+    empty = [f"{path}:{_line(document, place)}: {_path(place)} has no value" for place in _empty(document)]
+    if empty:
+        return None, empty
     try:
         policy = _Document.model_validate(document).policy()
     except ValidationError as error:
@@ -183,6 +191,15 @@ def _read(path: Path, document: CommentedMap) -> tuple[WrittenPolicy | None, lis
         ]
     first = document.lc.line + 1
     return policy, [f"{path}:{first}: {policy.name} {fault}" for fault in _contradictions(policy.spec)]
+
+
+def _empty(document: CommentedMap) -> Iterator[tuple[str, ...]]:
+    """Yield the paths of keys without a value: an empty list of `except` would match all."""
+    for key, value in document.items():
+        if value is None:
+            yield (str(key),)
+        elif isinstance(value, CommentedMap):
+            yield from ((str(key), str(inner)) for inner, of_inner in value.items() if of_inner is None)
 
 
 def _words(error: Any) -> str:

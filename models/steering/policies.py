@@ -211,6 +211,11 @@ class ClusterPolicy(NamedTuple):
         return self.clauses.spec.patience_seconds * SECOND_US
 
 
+def _count(standing: Iterable[StandingPolicy]) -> int:
+    """Count the policies that are not deleted."""
+    return sum(one.policy.spec is not None for one in standing)
+
+
 def _settled_us(spec: PolicySpec, subject: Subject) -> int:
     return subject.taint_since_us + (spec.settle_seconds or 0) * SECOND_US
 
@@ -249,7 +254,7 @@ class Policies(msgspec.Struct, frozen=True):
             else:
                 if policy.name != name:
                     unreadable[name] = "the key is not the name of the policy"
-                elif len(standing) >= MOST_POLICIES:
+                elif policy.spec is not None and _count(standing.values()) >= MOST_POLICIES:
                     unreadable[name] = f"more than {MOST_POLICIES} policies"
                 else:
                     standing[name] = StandingPolicy(policy, appended_ms * MILLISECOND_US)

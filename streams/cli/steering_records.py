@@ -84,8 +84,9 @@ class SteeringWriter:
         Raises:
             BrokerError: Kafka does not take it.
         """
+        before = self._reader.view
         appended_us = self._send(key, value)
-        self._wait(lambda: self._appended_us(key) >= appended_us or key in self._reader.view.unreadable)
+        self._wait(lambda: self._appended_us(key) >= appended_us or self._is_refused(key, before))
 
     def remove(self, key: str) -> None:
         """Remove the record with a key.
@@ -98,6 +99,10 @@ class SteeringWriter:
 
     def _wait(self, is_so: Callable[[], bool]) -> None:
         wait_until(self._settings, self._topic, is_so)
+
+    def _is_refused(self, key: str, before: Any) -> bool:
+        view = self._reader.view
+        return view is not before and key in view.unreadable and key not in before.unreadable
 
     def _appended_us(self, key: str) -> int:
         found = self._reader.view.standing.get(key)

@@ -188,6 +188,8 @@ def test_a_record_that_cannot_be_read_holds_all(value: bytes, text: str) -> None
 def test_more_policies_than_the_limit_are_unreadable() -> None:
     records = [policy_record(f"p{number}", spec={"observe": True}) for number in range(MOST_POLICIES + 1)]
     assert list(read_policies(*records).unreadable) == [f"p{MOST_POLICIES}"]
+    deleted = [policy_record(f"d{number}", revision=2) for number in range(MOST_POLICIES)]
+    assert not read_policies(*deleted, *records[:-1]).unreadable
 
 
 SPECS = st.fixed_dictionaries(
