@@ -151,7 +151,7 @@ OF_GROUP_AND_BROKERS = (
                 "partitions.durable_positions()",
             ),
         ),
-        ("tests/faults/test_found.py::test_other_partitions_after_a_failed_take_over_are_taken_over",),
+        ("tests/streams/engine/test_repairs.py::test_a_takeover_waits_for_no_offsets_of_others",),
     ),
     Mutation(
         "join again before the end",

@@ -11,6 +11,7 @@ from collections.abc import Awaitable, Callable, Mapping
 
 from evictstream.streams.engine.clock import SYSTEM_CLOCK
 from evictstream.streams.engine.core.config import EngineConfig
+from evictstream.streams.engine.core.ownership import Ownership
 from evictstream.streams.engine.core.partitions import CONFIRM_POLL_SECONDS, Partitions
 from evictstream.streams.engine.core.writer import PartitionWriter
 from evictstream.streams.engine.kafka.clients import KafkaClients
@@ -21,14 +22,17 @@ Positions = Mapping[tuple[str, int], int]
 
 LOST = PartitionLostError(partition=0, reason="for a test")
 PATIENCE_SECONDS = 30.0
+TAKEOVER_SECONDS = 20.0
 
 
 def run(
     config: EngineConfig,
     on_seek: Callable[[Partitions[OffsetLogic]], None],
     test: Callable[[Partitions[OffsetLogic]], Awaitable[None]],
+    *,
+    confirms: bool = True,
 ) -> list[BaseException]:
-    """Own partition 0 in a group that confirms all the time; returns what the application crashed of."""
+    """Own partition 0 in a group that confirms all the time, or never; returns what the application crashed of."""
     crashes: list[BaseException] = []
 
     class OwnGroup:
@@ -54,7 +58,7 @@ def run(
     )
 
     async def confirm() -> None:
-        while True:
+        while confirms:
             partitions.lease.renew(time.monotonic())
             await asyncio.sleep(0.01)
 
@@ -114,6 +118,24 @@ def test_a_partition_lost_during_its_seek_is_taken_over_again(config: EngineConf
         assert next(partitions.live()) is seeks[1]
 
     assert run(config, lose_the_first, test) == []
+
+
+def test_a_takeover_waits_for_no_offsets_of_others(config: EngineConfig) -> None:
+    """After one that failed: the group takes offsets of assigned partitions alone, so it would wait forever."""
+
+    async def test(partitions: Partitions[OffsetLogic]) -> None:
+        async def done(_generation: int = 0) -> None:
+            pass
+
+        ownership = Ownership(partitions, partitions._group, SYSTEM_CLOCK)
+        assert {number for _, number in partitions.durable_positions()} == {0}
+        ownership.count_failure(LOST)
+        await asyncio.wait_for(
+            ownership.take_over({1}, partitions._generation + 1, resume=done, commit=done), TAKEOVER_SECONDS
+        )
+        assert [writer.partition for writer in partitions.live()] == [1]
+
+    assert run(config, lambda _: None, test, confirms=False) == []
 
 
 def test_a_partition_that_is_given_away_is_let_go(config: EngineConfig) -> None:
