@@ -7,6 +7,7 @@ from tests.mutations.catalogue import Mutation
 from tests.mutations.matching import Change
 
 TORTURE = "tests/faults/test_sample.py"
+FOUND = "tests/faults/test_found.py"
 
 BY_TORTURE = (
     Mutation(
@@ -27,7 +28,7 @@ BY_TORTURE = (
             Change(product.GATES, "Gates.closed", "not writer.caught_up", "False"),
             Change(product.GATES, "Gates.closed", "age > self._lag_limit_seconds", "False"),
         ),
-        (TORTURE,),
+        (FOUND,),
     ),
     Mutation(
         "torture: fire without asking again",
@@ -124,7 +125,7 @@ BY_TORTURE = (
     Mutation(
         "torture: trust any clock",
         (Change(product.CLOCK, "ClockWatch.objection", "ahead_us > self._skew_limit_us", "False"),),
-        (TORTURE,),
+        (FOUND,),
     ),
     Mutation(
         "torture: keep no timers over a restart",
