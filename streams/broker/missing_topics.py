@@ -17,7 +17,7 @@ from evictstream.streams.settings import Settings
 
 log = structlog.get_logger(__name__)
 
-LOOK_AGAIN_SECONDS: Final = 1.0
+MISSING_LOOK_SECONDS: Final = 1.0
 """Between two looks, each of which connects to Kafka and costs some milliseconds of it."""
 
 
@@ -45,7 +45,7 @@ class MissingTopics:
         wrong = report.breaking_but(self._but, self._whole)
         if not wrong or any(one.what != "topic" for one in wrong):
             return False
-        if self._now() + LOOK_AGAIN_SECONDS > self._give_up_at:
+        if self._now() + MISSING_LOOK_SECONDS > self._give_up_at:
             return False
         if not self._is_told:
             self._is_told = True
@@ -84,7 +84,7 @@ def wait_for_topics(
     while waiting.may_come(report):
         if is_stopped():
             return None
-        time.sleep(LOOK_AGAIN_SECONDS)
+        time.sleep(MISSING_LOOK_SECONDS)
         report = check_topics(settings, specs)
     report.raise_if_breaking(but=but, whole=whole)
     return report

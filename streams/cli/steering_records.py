@@ -28,7 +28,7 @@ REMEMBERED_SECONDS: Final = 30 * 86_400
 """How long the record of what is over is kept, for those who ask later who it was. Commands that write remove older
 ones, so the topics stay small."""
 
-DELIVERY_SECONDS: Final = 30.0
+RECORD_DELIVERY_SECONDS: Final = 30.0
 """For a record to be taken. Whoever waits longer at night had better try another way."""
 
 _LOOK_SECONDS: Final = 0.02
@@ -111,7 +111,7 @@ class SteeringWriter:
     def _send(self, key: str, value: bytes | None) -> int:
         with our_errors(self._settings, f"write {self._topic}"):
             sent = self._producer.send(self._topic, key=key.encode(), value=value)
-            appended_ms: int = sent.get(DELIVERY_SECONDS).timestamp
+            appended_ms: int = sent.get(RECORD_DELIVERY_SECONDS).timestamp
         return appended_ms * 1_000
 
 
@@ -122,7 +122,7 @@ def open_writer(settings: Settings, topic: str, reader: SteeringReader[Any]) -> 
     Raises:
         BrokerError: Kafka does not answer, or refuses.
     """
-    with open_producer(settings, delivery_seconds=DELIVERY_SECONDS) as producer:
+    with open_producer(settings, delivery_seconds=RECORD_DELIVERY_SECONDS) as producer:
         yield SteeringWriter(settings, topic, producer, reader)
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import structlog
 
 from evictstream.streams.broker.admin import check_topics
-from evictstream.streams.broker.missing_topics import LOOK_AGAIN_SECONDS, MissingTopics
+from evictstream.streams.broker.missing_topics import MISSING_LOOK_SECONDS, MissingTopics
 from evictstream.streams.broker.topic_specs import topic_specs
 from evictstream.streams.engine.kafka.log_reader import KafkaLogReader
 from evictstream.streams.errors import OtherStateVersionError
@@ -41,7 +41,7 @@ async def checked_record_limit(settings: Settings) -> int:
     log_start("worker starting", settings, report.kafka, instance=settings.group_instance_id, event_loop=event_loop)
     waiting = MissingTopics(settings)
     while waiting.may_come(report):
-        await asyncio.sleep(LOOK_AGAIN_SECONDS)
+        await asyncio.sleep(MISSING_LOOK_SECONDS)
         report = await asyncio.to_thread(check_topics, settings, used)
     report.raise_if_breaking()
     written = (settings.commands_topic, settings.decisions_topic, settings.dead_letters_topic, settings.changelog_topic)

@@ -105,7 +105,8 @@ def test_a_silent_broker_ends_the_worker_after_the_limit(own_broker: EmbeddedBro
         own_broker.pause()
         try:
             waiting = probe.wait_for("/readyz", lambda answer: not is_ready(answer), SILENCE_SECONDS)
-            assert {reason["gate"] for reason in waiting.body["reasons"]} == {"owner"}
+            # Whichever notices first: the lease, or the views of brakes and policies, which may be three seconds old.
+            assert {reason["gate"] for reason in waiting.body["reasons"]} <= {"owner", "brakes", "policies"}
             assert probe.ask("/livez").status == 200, "an outage is waited for"
             answer = probe.wait_for("/livez", is_stuck, SILENCE_SECONDS + 5)
             assert answer.body["stuck"] in {"fetch", "heartbeat"}

@@ -17,6 +17,7 @@ from tests.kit.replay.story_inputs import Inputs, Moment
 SECOND_US: Final = 1_000_000
 Z: Final = r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z)"
 SECONDS: Final = r"(\d+\.\d)"
+HOLDER: Final = r"(brake \S+|policy \S+ \(revision \d+, \w+\))"
 
 
 class UntrueError(AssertionError):
@@ -184,7 +185,7 @@ def _issued(claim: Claim, attempt: str | None, how: str) -> None:
         decided = re.search(rf"It was decided only at {Z}; after that, ", how)
         from_us = owed_us if decided is None else instant_us(decided[1])
         hold(decided is None or came_us == from_us, "it was decided at another time")
-        if braked := re.search(r"the brake (\S+) has held it until then$", how):
+        if braked := re.search(rf"the {HOLDER} has held it until then$", how):
             _held_by(claim, braked[1])
         elif claim.told.teller is Teller.RECORDED:
             hold(how.endswith("a closed gate, a takeover or a backlog delayed it"), "no cause is told")
@@ -234,8 +235,12 @@ def _reports(claim: Claim, outcome: str, attempt: str, reason: str | None) -> No
     hold(known == (outcome, int(attempt), reason, it.eviction_id), "the result says something else")
 
 
-def _held_by(claim: Claim, brake: str) -> None:
-    hold(claim.told.record.held_by == brake, "another brake holds it, or none")
+def _held_by(claim: Claim, holder: str) -> None:
+    it = claim.told.record
+    names = [f"brake {it.held_by}"]
+    if it.policy is not None:
+        names = [f"policy {it.policy.name} (revision {it.policy.revision}, {it.policy.clause})"]
+    hold([holder] == names, "something else holds it, or nothing")
 
 
 def _next_attempt(claim: Claim, at: str) -> None:
@@ -343,8 +348,8 @@ SENTENCES: Final[dict[str, tuple[str, Callable[..., None]]]] = {
         rf"If nothing changes, the next attempt is at {Z} or later\.",
         _next_attempt,
     ),
-    "held": (r"The brake (\S+) has held it until then\.", _held_by),
-    "held on": (r"The next attempt follows when the brake (\S+) has ended\.", _held_by),
+    "held": (rf"The {HOLDER} has held it until then\.", _held_by),
+    "held on": (r"The next attempt follows when the (brake \S+) has ended\.", _held_by),
     "not repeated": (r"It is not repeated before an executor acts\.", _not_repeated),
     "cancelled": (
         rf"The eviction is cancelled ({SECONDS} s before its deadline|after its deadline|after attempt (\d+)): (.+?)\.",

@@ -54,7 +54,7 @@ def test_what_a_change_lets_go_goes_once_spread(change: dict[str, Any], kills: b
     assert world.held() == {}
 
 
-def test_settle_holds_until_the_taint_has_stood_and_moves_no_window() -> None:
+def test_settle_waits_for_the_taint_and_moves_no_window() -> None:
     world, plain = Braked(), Braked()
     world.policy(spec={"for": HERE, "settleSeconds": 12})
     for each in (world, plain):
