@@ -2,7 +2,8 @@
 
 A policy only ever holds `Evict` back. Windows, deadlines, cancellations and results go on as if it were not there.
 Unlike every other message a policy is refused where it has a field that the reader does not know: a clause that is
-passed over would let evictions go. So whoever reads it evicts nothing until it is upgraded, or the record is mended.
+passed over would let evictions go. A worker that cannot read one evicts nothing until it is upgraded, or the record is
+mended.
 """
 
 from typing import Annotated, Final
@@ -19,7 +20,7 @@ LONGEST_POLICY_NAME: Final = 63
 """Characters of a name; it is typed by people, and is in decisions."""
 
 MOST_PATTERNS: Final = 1_000
-"""Patterns in each list of a selection. Whoever means more writes a shorter pattern, or several policies."""
+"""Patterns in each list of a selection. For more, write a shorter pattern, or several policies."""
 
 LONGEST_PATTERN: Final = 253
 """Characters of a pattern: no name of a cluster, node, namespace or taint is longer, but for a taint's prefix."""

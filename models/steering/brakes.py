@@ -14,7 +14,7 @@ import msgspec
 
 from evictstream.models.instants import MILLISECOND_US, SECOND_US, microseconds
 from evictstream.models.messages.brake import Brake, decode_brake
-from evictstream.models.messages.unreadable import Unreadable
+from evictstream.models.steering import holds
 from evictstream.models.steering.holds import Hold, Subject, share_us
 
 MOST_BRAKES: Final = 1_000
@@ -87,22 +87,16 @@ class Brakes(msgspec.Struct, frozen=True):
 
     def with_record(self, key: bytes | None, value: bytes | None, appended_ms: int) -> "Brakes":
         """Return the brakes after a record of the topic; one without a value removes what had its key."""
-        name = (key or b"").decode(errors="replace")
-        standing = {other: brake for other, brake in self.standing.items() if other != name}
-        unreadable = {other: detail for other, detail in self.unreadable.items() if other != name}
-        if value is not None:
-            try:
-                brake = decode_brake(value)
-            except Unreadable as error:
-                unreadable[name] = str(error)
-            else:
-                if brake.id != name:
-                    unreadable[name] = "the key is not the id of the brake"
-                elif len(standing) >= MOST_BRAKES:
-                    unreadable[name] = f"more than {MOST_BRAKES} brakes"
-                else:
-                    standing[name] = StandingBrake(brake, appended_ms * MILLISECOND_US)
-        return Brakes(standing, unreadable)
+
+        def read(name: str, text: bytes, others: Mapping[str, StandingBrake]) -> StandingBrake | str:
+            brake = decode_brake(text)
+            if brake.id != name:
+                return "the key is not the id of the brake"
+            if len(others) >= MOST_BRAKES:
+                return f"more than {MOST_BRAKES} brakes"
+            return StandingBrake(brake, appended_ms * MILLISECOND_US)
+
+        return Brakes(*holds.with_record(self.standing, self.unreadable, (key, value), read))
 
     def objection(self) -> str | None:
         """Return why nothing may be evicted at all: a record cannot be read; None if all can."""

@@ -1,11 +1,16 @@
 """What brakes and policies have in common: the eviction that they look at, and the answer that it has to wait."""
 
 import zlib
-from collections.abc import Iterable
-from typing import Final, NamedTuple, Protocol
+from collections.abc import Callable, Iterable, Mapping
+from typing import Final, NamedTuple, Protocol, TypeVar
+
+from evictstream.models.instants import SECOND_US
+from evictstream.models.messages.unreadable import Unreadable
 
 _FRACTIONS: Final = 2**32
 _POLICY: Final = "policy/"
+
+_Standing = TypeVar("_Standing")
 
 
 class Subject(NamedTuple):
@@ -73,7 +78,37 @@ def longest(holds: Iterable[Hold | None]) -> Hold | None:
 
 def share_us(pod_uid: str, spread_seconds: int) -> int:
     """Return how long after the end of a hold a pod goes: the same for every reader, and even over all pods."""
-    return zlib.crc32(pod_uid.encode()) * spread_seconds * 1_000_000 // _FRACTIONS
+    return zlib.crc32(pod_uid.encode()) * spread_seconds * SECOND_US // _FRACTIONS
+
+
+def with_record(
+    standing: Mapping[str, _Standing],
+    unreadable: Mapping[str, str],
+    record: tuple[bytes | None, bytes | None],
+    read: Callable[[str, bytes, Mapping[str, _Standing]], _Standing | str],
+) -> tuple[dict[str, _Standing], dict[str, str]]:
+    """Return what stands and what cannot be read, by key, after one more record of a topic.
+
+    Args:
+        standing: what stood before.
+        unreadable: what could not be read before, and why.
+        record: key and value; one without a value removes what had its key.
+        read: gets the key, the value, and all others that stand; returns what the record says, or why it says nothing.
+    """
+    key, value = record
+    name = (key or b"").decode(errors="replace")
+    stand = {other: one for other, one in standing.items() if other != name}
+    unread = {other: detail for other, detail in unreadable.items() if other != name}
+    if value is not None:
+        try:
+            found = read(name, value, stand)
+        except Unreadable as error:
+            found = str(error)
+        if isinstance(found, str):
+            unread[name] = found
+        else:
+            stand[name] = found
+    return stand, unread
 
 
 def policy_holder(name: str) -> str:

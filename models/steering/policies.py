@@ -1,8 +1,8 @@
 """Which evictions the policies hold, and until when: a function of the records of the policies topic, and of the time.
 
 All policies that select an eviction bind: it waits for the longest of their holds. `observe` holds as long as the
-policy stands, `settle` until the taint has stood long enough. What a revision held that the next one does not hold is
-spread from the append time of the next one on, as after a brake, so a change of a policy releases no stampede. What was
+policy stands, `settle` until the taint has stood long enough. A revision may hold what the next one does not. That is
+spread from the append time of the next one on, as after a brake, so a change releases no stampede. What was
 to settle goes when its taint has stood so long, if that is sooner: a change holds nothing longer than no change.
 
 `Policies` is a value, as `Brakes` is.
@@ -24,7 +24,7 @@ from evictstream.models.messages.policy import (
     PolicySpec,
     decode_policy,
 )
-from evictstream.models.messages.unreadable import Unreadable
+from evictstream.models.steering import holds
 from evictstream.models.steering.holds import Hold, Holder, Subject, longest, policy_holder, share_us
 
 MOST_POLICIES: Final = 100
@@ -243,22 +243,16 @@ class Policies(msgspec.Struct, frozen=True):
 
     def with_record(self, key: bytes | None, value: bytes | None, appended_ms: int) -> "Policies":
         """Return the policies after a record of the topic; one without a value removes what had its key."""
-        name = (key or b"").decode(errors="replace")
-        standing = {other: policy for other, policy in self.standing.items() if other != name}
-        unreadable = {other: detail for other, detail in self.unreadable.items() if other != name}
-        if value is not None:
-            try:
-                policy = decode_policy(value)
-            except Unreadable as error:
-                unreadable[name] = str(error)
-            else:
-                if policy.name != name:
-                    unreadable[name] = "the key is not the name of the policy"
-                elif policy.spec is not None and _count(standing.values()) >= MOST_POLICIES:
-                    unreadable[name] = f"more than {MOST_POLICIES} policies"
-                else:
-                    standing[name] = StandingPolicy(policy, appended_ms * MILLISECOND_US)
-        return Policies(standing, unreadable)
+
+        def read(name: str, text: bytes, others: Mapping[str, StandingPolicy]) -> StandingPolicy | str:
+            policy = decode_policy(text)
+            if policy.name != name:
+                return "the key is not the name of the policy"
+            if policy.spec is not None and _count(others.values()) >= MOST_POLICIES:
+                return f"more than {MOST_POLICIES} policies"
+            return StandingPolicy(policy, appended_ms * MILLISECOND_US)
+
+        return Policies(*holds.with_record(self.standing, self.unreadable, (key, value), read))
 
     def objection(self) -> str | None:
         """Return why nothing may be evicted at all: a record cannot be read; None if all can."""
