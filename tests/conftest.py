@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import gc
+import logging
 import os
 import uuid
 from collections.abc import Callable, Generator, Iterator
@@ -125,6 +126,13 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
     for name in list(os.environ):
         if name.upper().startswith("EVICTSTREAM_") or name == "KAFKA_BOOTSTRAP_SERVERS":
             del os.environ[name]
+    # A thread that an earlier test has left behind may still speak, to a capture that is closed.
+    root = logging.getLogger()
+    for handler in root.handlers:
+        if isinstance(handler, logging.StreamHandler) and handler.stream.closed:
+            root.removeHandler(handler)
+            root.addHandler(logging.NullHandler())
+            break
     # What earlier tests of this process have found out about their brokers.
     vars(REACH).update(vars(Reach()))
     needs_kafka = item.get_closest_marker("kafka") is not None

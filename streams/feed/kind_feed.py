@@ -120,6 +120,8 @@ class KindFeed(threading.Thread):
             try:
                 self._follow()
             except KubernetesError as error:
+                if self._is_stopped():  # the watch was open until now, and how it ends concerns nothing any more
+                    return
                 self.trouble = str(error)
                 self._say(error, is_new=not is_failing)
                 is_failing = True
@@ -182,7 +184,8 @@ class KindFeed(threading.Thread):
             with self._order.beside_watch():
                 complete = listing.run()
         except KubernetesError as error:
-            self._log.warning("background listing failed, will be retried", error=str(error))
+            if not self._is_stopped():
+                self._log.warning("background listing failed, will be retried", error=str(error))
             raise
         if complete is not None and not is_abandoned():
             self.progress.listed_beside(complete.began_us)

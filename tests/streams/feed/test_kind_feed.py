@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -59,7 +60,8 @@ def follow(
     *,
     is_stopped: Callable[[], bool],
     before_listing: Callable[[], object],
-) -> None:
+    meanwhile: Callable[[], object] = int,
+) -> KindFeed:
     writer = ObjectWriter(
         "Pod",
         publisher=WithoutKafka(),
@@ -79,9 +81,11 @@ def follow(
         relist_seconds=86_400.0,
     )
     feed.start()
+    meanwhile()
     feed.join(PATIENCE_SECONDS)
     assert not feed.is_alive()
     assert feed.failure is None
+    return feed
 
 
 def test_no_watch_is_opened_without_a_listing(api: FakeApi, connection: Connection) -> None:
@@ -89,6 +93,25 @@ def test_no_watch_is_opened_without_a_listing(api: FakeApi, connection: Connecti
     stopped = threading.Event()
     follow(api, connection, KindCounts(), is_stopped=stopped.is_set, before_listing=stopped.set)
     assert api.watches("pods") == 0
+
+
+def test_a_watch_broken_after_the_stop_is_no_trouble(connection: Connection, api: FakeApi) -> None:
+    """The thread of a stopped feed stays in its watch until the API server ends it, and warns of nothing then."""
+    stopped = threading.Event()
+
+    def stop_while_it_watches() -> None:
+        until = time.monotonic() + PATIENCE_SECONDS
+        while not counts.watches:
+            assert time.monotonic() < until
+            time.sleep(0.01)
+        stopped.set()
+        api.end_watches()
+
+    counts = KindCounts()
+    feed = follow(
+        api, connection, counts, is_stopped=stopped.is_set, before_listing=int, meanwhile=stop_while_it_watches
+    )
+    assert feed.trouble == ""
 
 
 def test_pages_that_are_refused_cost_no_other_page(
