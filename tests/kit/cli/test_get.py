@@ -22,7 +22,7 @@ from evictstream.streams.settings import Settings
 from tests.harness.rows import State
 from tests.kit.replay.test_story import decision
 from tests.models.steering.test_brakes import record
-from tests.streams.cli.running import run, started
+from tests.streams.cli.running import read_terminal, run, started
 
 NOWHERE = Settings.model_validate({"bootstrap_servers": "127.0.0.1:1", "admin_timeout_seconds": 1})
 TAINT: dict[str, object] = {"key": "node.kubernetes.io/unreachable", "effect": "NoExecute"}
@@ -57,7 +57,7 @@ def on_terminal(settings: Settings, columns: int, *arguments: str) -> str:
         with started(settings, *arguments, stdout=theirs) as process:
             assert process.wait(timeout=30) == 0
             os.close(theirs)
-        return os.read(ours, 65_536).decode()
+        return read_terminal(ours).decode()
     finally:
         os.close(ours)
 

@@ -16,7 +16,7 @@ from evictstream.streams.broker.follow import FollowedRecord
 from evictstream.streams.broker.ports import free_ports
 from evictstream.streams.feed.publisher import open_publisher
 from evictstream.streams.settings import Settings
-from tests.streams.cli.running import run, started, wait_until
+from tests.streams.cli.running import read_terminal, run, started, wait_until
 from tests.streams.feed.reading import read
 from tests.streams.feed.samples import kubectl_line, line, node, pod
 
@@ -245,7 +245,7 @@ def test_progress_on_a_terminal(declared: Settings) -> None:
         with started(declared, "import", "--restamp", "-", stderr=theirs) as process:
             os.close(theirs)
             stdout, _ = process.communicate(line(node("a"), START) + line(node("b"), LATER), timeout=30)
-        shown = os.read(ours, 65_536)
+        shown = read_terminal(ours)
     finally:
         os.close(ours)
     assert process.returncode == 0

@@ -64,6 +64,16 @@ def started(
             process.kill()
 
 
+def read_terminal(ours: int) -> bytes:
+    """Read all that was written to the other end of a pty, once it is closed; one read may return a part."""
+    shown = b""
+    while True:
+        try:
+            shown += os.read(ours, 65_536)
+        except OSError:  # nothing is left
+            return shown
+
+
 def wait_until(condition: Callable[[], bool]) -> None:
     """Return when it holds; fail when it does not come to hold."""
     give_up_at = time.monotonic() + PATIENCE_SECONDS

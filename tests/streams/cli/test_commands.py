@@ -14,7 +14,7 @@ from evictstream.streams.broker.admin import declare_topics
 from evictstream.streams.broker.clients import client_arguments
 from evictstream.streams.broker.ports import free_ports
 from evictstream.streams.settings import Settings
-from tests.streams.cli.running import run, started
+from tests.streams.cli.running import read_terminal, run, started
 from tests.streams.cli.samples import command
 
 FIRST_MS = 1_790_000_000_000  # 2026-09-21T14:13:20Z; Kafka refuses times that lie ahead
@@ -144,7 +144,7 @@ def test_rows_on_a_terminal(declared: Settings) -> None:
         with started(declared, *ALL, stdout=theirs) as process:
             assert process.wait(timeout=30) == 0
             os.close(theirs)
-        shown = os.read(ours, 65_536).decode()
+        shown = read_terminal(ours).decode()
     finally:
         os.close(ours)
     titles, row = shown.splitlines()

@@ -20,7 +20,7 @@ from evictstream.streams.cli.output import OutputFormat
 from evictstream.streams.cli.stop_signals import StopSignals
 from evictstream.streams.settings import Settings
 from tests.kit.report.fleet import outage
-from tests.streams.cli.running import run, started
+from tests.streams.cli.running import read_terminal, run, started
 
 NOWHERE = Settings.model_validate({"bootstrap_servers": "127.0.0.1:1", "partitions": 1})
 POD = "shop/p-0-0"
@@ -51,7 +51,7 @@ def test_progress_is_only_for_terminals(recording: Path, arguments: tuple[str, .
         with started(NOWHERE, *command, stderr=theirs) as process:
             os.close(theirs)
             stdout, _ = process.communicate(timeout=60)
-        shown = os.read(ours, 65_536)
+        shown = read_terminal(ours)
     finally:
         os.close(ours)
     assert (process.returncode, doing in shown) == (0, True), shown

@@ -17,7 +17,7 @@ from evictstream.streams.cli.main import run
 from evictstream.streams.errors import ExitCode
 from tests.harness import copies
 from tests.streams.cli.command_tree import commands, options_of
-from tests.streams.cli.running import COMMAND, PATIENCE_SECONDS, ROOT
+from tests.streams.cli.running import COMMAND, PATIENCE_SECONDS, ROOT, read_terminal
 
 NAMES = [words for words, _ in commands() if words]
 INCIDENT = "examples/incidents/single-node-unreachable-no-evictor/events.jsonl.gz"
@@ -49,7 +49,7 @@ def on_terminal(arguments: Sequence[str], columns: int, monkeypatch: pytest.Monk
         monkeypatch.setenv(name, value)
     ours, theirs = pty.openpty()
     shown: list[bytes] = []
-    reader = threading.Thread(target=_read, args=(ours, shown))
+    reader = threading.Thread(target=lambda: shown.append(read_terminal(ours)))
     reader.start()
     main._load.cache_clear()  # a terminal has its width when the process starts
     with os.fdopen(theirs, "w", encoding="utf-8") as terminal:
@@ -60,16 +60,7 @@ def on_terminal(arguments: Sequence[str], columns: int, monkeypatch: pytest.Monk
     main._load.cache_clear()
     reader.join()
     os.close(ours)
-    return b"".join(shown).decode()
-
-
-def _read(end: int, shown: list[bytes]) -> None:
-    while True:
-        try:
-            piece = os.read(end, 65_536)
-        except OSError:  # the other end is closed
-            return
-        shown.append(piece)
+    return shown[0].decode()
 
 
 @each_command
