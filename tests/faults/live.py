@@ -18,6 +18,7 @@ import itertools
 import statistics
 import sys
 import tempfile
+import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -157,8 +158,10 @@ def play(arena: Arena, part: str, way: str) -> Verdict:
         time.sleep(SETTLED_SECONDS)
         due_at = {node: arena.taint(node, KEY) + TOLERATED_SECONDS for node in tainted}
         arena.taint(saved, KEY)
-        if part == "feed":
-            happen(arena.parts[part], way, lambda: None)
+        happening = threading.Thread(target=happen, args=(arena.parts[part], way, lambda: None))
+        if part == "feed":  # at once, and what else has to happen waits for no end of it
+            happening.start()
+            stack.callback(happening.join)
         first_due_at = min(due_at.values())
         time.sleep(max(0.0, first_due_at - UNTAINTED_AFTER_SECONDS - time.time()))
         arena.taint(saved)
