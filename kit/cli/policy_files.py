@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, Literal
 
 import msgspec
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
@@ -18,11 +18,15 @@ from ruamel.yaml.comments import CommentedMap, CommentedSeq
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
 
 from evictstream.models.messages.policy import (
+    HIGHEST_RATE,
     LONGEST_CLAUSE_SECONDS,
     LONGEST_PATTERN,
     LONGEST_POLICY_NAME,
     LONGEST_POLICY_SPREAD_SECONDS,
+    LONGEST_RATE_SECONDS,
     MOST_PATTERNS,
+    LimitScope,
+    PolicyLimit,
     PolicySelection,
     PolicySpec,
 )
@@ -81,6 +85,28 @@ class _Selection(_Strict):
         return PolicySelection(**{name: tuple(dict.fromkeys(value or ())) for name, value in self})
 
 
+def _rate(value: object) -> tuple[int, int]:
+    count, _, length = value.partition("/") if isinstance(value, str) else ("", "", "")
+    seconds = read_length(length if length[:1].isdigit() else f"1{length}")
+    if seconds is None or not re.fullmatch("[0-9]{1,9}", count):
+        message = "is not a rate: write 10/s, 10/m or 5/10m"
+        raise ValueError(message)
+    if not (1 <= int(count) <= HIGHEST_RATE and 1 <= seconds <= LONGEST_RATE_SECONDS):
+        message = f"is out of range: 1 to {HIGHEST_RATE} in up to {LONGEST_RATE_SECONDS // 3_600}h"
+        raise ValueError(message)
+    return int(count), seconds
+
+
+class _Limit(_Strict):
+    rate: Annotated[tuple[int, int], BeforeValidator(_rate)]
+    burst: Annotated[int, Field(ge=1, le=HIGHEST_RATE)] = 1
+    per: Literal["cluster", "namespace", "node"] = "cluster"
+
+    def limit(self) -> PolicyLimit:
+        evictions, in_seconds = self.rate
+        return PolicyLimit(evictions=evictions, in_seconds=in_seconds, burst=self.burst, per=LimitScope(self.per))
+
+
 class _Document(_Strict):
     name: Annotated[str, Field(pattern=f"^[a-z0-9][a-z0-9-]{{0,{LONGEST_POLICY_NAME - 1}}}$")]
     why: Annotated[str, Field(min_length=1, max_length=LONGEST_WHY)] | None = None
@@ -89,6 +115,7 @@ class _Document(_Strict):
     observe: bool = False
     settle: _Length | None = None
     patience: _Length | None = None
+    limit: _Limit | None = None
     spread: Annotated[int, BeforeValidator(_seconds), Field(ge=0, le=LONGEST_POLICY_SPREAD_SECONDS)] = 60
 
     def policy(self) -> WrittenPolicy:
@@ -101,6 +128,7 @@ class _Document(_Strict):
                 observe=self.observe,
                 settle_seconds=self.settle,
                 patience_seconds=self.patience,
+                limit=None if self.limit is None else self.limit.limit(),
             ),
             spread_seconds=self.spread,
         )
@@ -230,10 +258,11 @@ def _line(document: CommentedMap, place: Sequence[int | str]) -> int:
 
 
 def _contradictions(spec: PolicySpec) -> Iterator[str]:
-    if not (spec.observe or spec.settle_seconds or spec.patience_seconds):
-        yield "does nothing: give settle, patience or observe"
-    if spec.observe and (spec.settle_seconds or spec.patience_seconds):
-        yield "observes, so settle and patience say nothing"
+    others = (spec.settle_seconds, spec.patience_seconds, spec.limit)
+    if not (spec.observe or any(others)):
+        yield "does nothing: give settle, patience, limit or observe"
+    if spec.observe and any(others):
+        yield "observes, so settle, patience and limit say nothing"
     if spec.excluded == PolicySelection():
         yield "has an empty except"
     elif spec.excluded is not None and _covers(spec.excluded, spec.selected):

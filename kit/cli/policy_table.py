@@ -8,7 +8,7 @@ from typing import Any
 import yaml  # type: ignore[import-untyped]
 
 from evictstream.kit.cli.see_tables import NOTHING, since_words
-from evictstream.kit.see.policies import ListedPolicy, clauses_text, length_text, selected_text
+from evictstream.kit.see.policies import ListedPolicy, clauses_text, length_text, rate_text, selected_text
 from evictstream.models.messages.policy import Policy, PolicySelection
 from evictstream.streams.cli.fitting import cut_end
 from evictstream.streams.cli.lists import ListColumn, ListKind
@@ -63,6 +63,9 @@ def file_text(policy: Policy) -> str:
         for name, seconds in (("settle", spec.settle_seconds), ("patience", spec.patience_seconds)):
             if seconds is not None:
                 fields[name] = length_text(seconds)
+        if spec.limit is not None:
+            limit = spec.limit
+            fields["limit"] = {"rate": rate_text(limit), "burst": limit.burst, "per": str(limit.per)}
     fields["spread"] = length_text(policy.spread_seconds)
     return str(yaml.safe_dump(fields, sort_keys=False))
 

@@ -20,7 +20,8 @@ from evictstream.models.kubernetes.taints import BareTaint
 from evictstream.models.kubernetes.tolerations import Toleration
 from evictstream.models.messages.decision import DecisionRecord
 from evictstream.models.messages.vocabulary import DecisionKind, Outcome, Verdict
-from evictstream.models.steering.holds import Holder, longest_hold
+from evictstream.models.steering.holds import Holder
+from evictstream.models.steering.policies import held_or_limited_by
 
 
 class SeenState(enum.StrEnum):
@@ -146,9 +147,10 @@ def _held_by(
     wakeup_us = eviction.wakeup_us
     if wakeup_us is None or wakeup_us > now_us:
         return None
-    hold = longest_hold(holders, subject_of(aggregate, pod, eviction, eviction.due), now_us) if holders else None
-    if hold is not None:
-        return hold.by
+    subject = subject_of(aggregate, pod, eviction, eviction.due)
+    by = held_or_limited_by(holders, subject, now_us) if holders else None
+    if by is not None:
+        return by
     return eviction.held_by if eviction.is_held_by_executor else None
 
 

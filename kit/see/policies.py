@@ -13,9 +13,8 @@ from evictstream.kit.see.stored_state import StoredState
 from evictstream.models.eviction import EvictionState
 from evictstream.models.eviction.held_attempts import subject_of
 from evictstream.models.instants import instant_text
-from evictstream.models.messages.policy import Policy, PolicySelection, PolicySpec
-from evictstream.models.steering.holds import longest_hold
-from evictstream.models.steering.policies import Policies
+from evictstream.models.messages.policy import Policy, PolicyLimit, PolicySelection, PolicySpec
+from evictstream.models.steering.policies import Policies, held_or_limited_by
 
 MOST_PATTERNS_TOLD = 3
 """Patterns of a list that are told; the others are counted."""
@@ -51,7 +50,14 @@ def clauses_text(spec: PolicySpec) -> str:
     for word, seconds in (("settle", spec.settle_seconds), ("patience", spec.patience_seconds)):
         if seconds is not None:
             parts.append(f"{word} {length_text(seconds)}")
+    if spec.limit is not None:
+        parts.append(f"{rate_text(spec.limit)} per {spec.limit.per}")
     return ", ".join(parts)
+
+
+def rate_text(limit: PolicyLimit) -> str:
+    """Write a rate as in a file: `10/s`, `5/10m`."""
+    return f"{limit.evictions}/{length_text(limit.in_seconds).removeprefix('1')}"
 
 
 def length_text(seconds: int) -> str:
@@ -97,7 +103,7 @@ class HeldChange(NamedTuple):
 def held_change(before: Steering, after: Steering, state: StoredState, now_us: int) -> HeldChange:
     """Count what a change of policies would hold or let go of what is due at an instant, by the rows.
 
-    What a policy would let go little by little counts as released.
+    What a policy would let go little by little counts as released, and what it limits as held.
     """
     change = HeldChange(Counter(), Counter(), Counter())
     for stored in state.nodes():
@@ -110,8 +116,8 @@ def held_change(before: Steering, after: Steering, state: StoredState, now_us: i
             if eviction is None or eviction.state is EvictionState.DONE or eviction.owed_us > now_us:
                 continue
             subject = subject_of(stored.aggregate, pod, eviction, eviction.due)
-            was, will = (longest_hold(one, subject, now_us) for one in holders)
-            is_held = will is not None and not will.by.endswith("/spread")
+            was, will = (held_or_limited_by(one, subject, now_us) for one in holders)
+            is_held = will is not None and not will.endswith("/spread")
             if was is not None:
                 (change.still if is_held else change.released)[cluster] += 1
             elif is_held:

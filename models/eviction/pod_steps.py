@@ -46,7 +46,8 @@ from evictstream.models.kubernetes.shapes import TERMINAL_PHASES
 from evictstream.models.messages.events import PodEvent, ResultEvent
 from evictstream.models.messages.vocabulary import CauseKind, EventType, EvictionState, Outcome, Verdict
 from evictstream.models.steering.holds import Hold, Holder, longest_hold
-from evictstream.models.steering.policies import longest_patience_us
+from evictstream.models.steering.limits import Limits
+from evictstream.models.steering.policies import limits_on, longest_patience_us
 
 _CHANGED = InputEffect.CHANGED  # see `evictstream.models.eviction` for these constants
 _POD = RowKind.POD
@@ -190,6 +191,7 @@ def fire(
     queue: ExecutorQueue | None = None,
     holders: Sequence[Holder] = (),
     held_by: str | None = None,
+    limits: Limits | None = None,
 ) -> Changes:
     """Apply a wake-up: decide again with the newest facts, and issue the attempt that is owed to this pod now.
 
@@ -207,6 +209,7 @@ def fire(
         holders: brakes and policies that may hold evictions of the cluster now. Whatever has a hold has no wake-up of
             its own before the hold ends: call this for it after each change of what holds it.
         held_by: what has held it until now, for the record of an attempt.
+        limits: the buckets of the partition; what is issued takes its tokens. Without them no limit binds.
 
     Returns:
         The changes: an `Evict`; or a `Cancel` or a moved deadline, if the rules have changed; or only a wake-up or a
@@ -223,11 +226,9 @@ def fire(
     if due is not None and eviction is not None:
         owed_us = _owed_us(pod, eviction, due, rules, queue=queue, holders=holders)
         if owed_us is not None and owed_us <= now_us:
-            subject = subject_of(aggregate, pod, eviction, due) if holders else None
-            step.hold = None if subject is None else longest_hold(holders, subject, now_us)
+            step.hold = _hold(step, pod, eviction, due, holders=holders, limits=limits)
             if step.hold is None:
                 step.held_by = held_by or (eviction.held_by if eviction.is_held_by_executor else None)
-                step.patience_us = None if subject is None else longest_patience_us(holders, subject)
                 issue(step, pod, eviction, due)
             elif step.hold.until_us is not None:
                 step.wake(step.hold.until_us, pod_uid)
@@ -237,6 +238,23 @@ def fire(
             if not step.wakeups:
                 step.wake(owed_us, pod_uid)
     return step.finish()
+
+
+def _hold(
+    step: Step, pod: PodState, eviction: Eviction, due: Due, *, holders: Sequence[Holder], limits: Limits | None
+) -> Hold | None:
+    """Return what an attempt that is owed now waits for; else take its tokens, and note the patience of policies."""
+    if not holders:
+        return None
+    subject = subject_of(step.aggregate, pod, eviction, due)
+    hold = longest_hold(holders, subject, step.at_us)
+    if hold is None and limits is not None:
+        place = (step.aggregate.timer_key, pod.uid)
+        by = limits.ask(place, subject, limits_on(holders, subject), step.at_us)
+        hold = None if by is None else Hold(by, None)
+    if hold is None:
+        step.patience_us = longest_patience_us(holders, subject)
+    return hold
 
 
 def _owed_us(

@@ -6,6 +6,7 @@ passed over would let evictions go. A worker that cannot read one evicts nothing
 mended.
 """
 
+import enum
 from typing import Annotated, Final
 
 import msgspec
@@ -34,6 +35,12 @@ LONGEST_CLAUSE_SECONDS: Final = 7 * 86_400
 LONGEST_POLICY_SPREAD_SECONDS: Final = 86_400
 """A day. A record with more would hold what it lets go for as long as somebody mistyped."""
 
+HIGHEST_RATE: Final = 10_000
+"""Evictions in the time of a rate, and in a burst: more than a partition issues in that time is no limit."""
+
+LONGEST_RATE_SECONDS: Final = 86_400
+"""The longest time of a rate: one eviction a day. What shall be slower is not meant to leave."""
+
 PolicyName = Annotated[str, Meta(pattern=f"^[a-z0-9][a-z0-9-]{{0,{LONGEST_POLICY_NAME - 1}}}$")]
 _Pattern = Annotated[str, Meta(min_length=1, max_length=LONGEST_PATTERN)]
 _Patterns = Annotated[tuple[_Pattern, ...], Meta(max_length=MOST_PATTERNS)]
@@ -52,6 +59,25 @@ class PolicySelection(
     nodes: Annotated[_Patterns, Meta(description="Names of nodes.")] = ()
     taints: Annotated[_Patterns, Meta(description="Keys of the taints for which pods would leave.")] = ()
     namespaces: Annotated[_Patterns, Meta(description="Namespaces of pods.")] = ()
+
+
+class LimitScope(enum.StrEnum):
+    """What has a rate of its own: one bucket for each of them, in each cluster."""
+
+    CLUSTER = "cluster"
+    NAMESPACE = "namespace"
+    NODE = "node"
+
+
+class PolicyLimit(
+    msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=True, kw_only=True, forbid_unknown_fields=True
+):
+    """How fast evictions may be issued: between two instants no more than rate * span + burst."""
+
+    evictions: Annotated[int, Meta(ge=1, le=HIGHEST_RATE, description="So many may be issued in the time below.")]
+    in_seconds: Annotated[int, Meta(ge=1, le=LONGEST_RATE_SECONDS, description="In so many seconds.")] = 1
+    burst: Annotated[int, Meta(ge=1, le=HIGHEST_RATE, description="So many may be issued at once.")] = 1
+    per: Annotated[LimitScope, Meta(description="What has this rate.")] = LimitScope.CLUSTER
 
 
 class PolicySpec(
@@ -74,6 +100,7 @@ class PolicySpec(
         _Length | None,
         Meta(description="How long after its deadline a pod may be kept by its disruption budget."),
     ] = None
+    limit: Annotated[PolicyLimit | None, Meta(description="How fast they may be issued.")] = None
 
 
 class EarlierSpec(

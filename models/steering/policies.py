@@ -1,7 +1,8 @@
 """Which evictions the policies hold, and until when: a function of the records of the policies topic, and of the time.
 
 All policies that select an eviction bind: it waits for the longest of their holds. `observe` holds as long as the
-policy stands, `settle` until the taint has stood long enough. A revision may hold what the next one does not. That is
+policy stands, `settle` until the taint has stood long enough. What no hold keeps then waits for its turn where a
+`limit` says so (`limits.py`). A revision may hold what the next one does not. That is
 spread from the append time of the next one on, as after a brake, so a change releases no stampede. What was
 to settle goes when its taint has stood so long, if that is sooner: a change holds nothing longer than no change.
 
@@ -25,7 +26,8 @@ from evictstream.models.messages.policy import (
     decode_policy,
 )
 from evictstream.models.steering import holds
-from evictstream.models.steering.holds import Hold, Holder, Subject, longest, policy_holder, share_us
+from evictstream.models.steering.holds import Hold, Holder, Subject, longest, longest_hold, policy_holder, share_us
+from evictstream.models.steering.limits import SCOPES, LimitedBy, scope_value
 
 MOST_POLICIES: Final = 100
 """Policies that stand at once. Each eviction that is due is compared with all of its cluster. What comes beyond it is
@@ -158,7 +160,9 @@ class StandingPolicy:
             for ended_us, clauses_then in self._earlier
             if (was := clauses_then.of_cluster(cluster)) is not None
         )
-        return None if clauses is None and not earlier else ClusterPolicy(self.policy, clauses, earlier)
+        if clauses is None and not earlier:
+            return None
+        return ClusterPolicy(self.policy, cluster, self.appended_us, clauses, earlier)
 
 
 class ClusterPolicy(NamedTuple):
@@ -166,11 +170,15 @@ class ClusterPolicy(NamedTuple):
 
     Attributes:
         policy: the record.
+        cluster: which.
+        appended_us: the append time of the record.
         clauses: of the revision that stands; None if it is deleted, or selects nothing here.
         earlier: when earlier revisions have ended, and their clauses.
     """
 
     policy: Policy
+    cluster: str
+    appended_us: int
     clauses: _Clauses | None
     earlier: tuple[tuple[int, _Clauses], ...]
 
@@ -194,15 +202,25 @@ class ClusterPolicy(NamedTuple):
     def _spread(self, ended_us: int, was: _Clauses, subject: Subject, now_us: int) -> Hold | None:
         settled_us = _settled_us(was.spec, subject)
         until_us = ended_us + share_us(subject.pod_uid, self.policy.spread_seconds)
-        if not was.spec.observe:
+        # Whether a limit has held it is not known by now: all that was due then is spread, unless a limit still binds.
+        was_limited = was.spec.limit is not None and self.limit(subject) is None
+        if not (was.spec.observe or was_limited):
             until_us = min(until_us, settled_us)
         if now_us >= until_us or subject.due_us > ended_us or not was.select(subject):
             return None
-        is_held = was.spec.observe or ended_us < settled_us
+        is_held = was.spec.observe or was_limited or ended_us < settled_us
         return Hold(self._by("spread"), until_us) if is_held else None
 
     def _by(self, clause: str) -> str:
         return f"{self.holder}/{self.policy.revision}/{clause}"
+
+    def limit(self, subject: Subject) -> LimitedBy | None:
+        """Return the limit that an eviction of its cluster falls under; None if it has none."""
+        if self.clauses is None or self.clauses.spec.limit is None or not self.clauses.select(subject):
+            return None
+        limit = self.clauses.spec.limit
+        name = (self.policy.name, self.cluster, limit, scope_value(limit.per, subject))
+        return LimitedBy((SCOPES.index(limit.per), self.policy.name), name, limit, self._by("limit"), self.appended_us)
 
     def patience_us(self, subject: Subject) -> int | None:
         """Return how long after its deadline a disruption budget may keep the pod; None if it does not say."""
@@ -218,6 +236,20 @@ def _count(standing: Iterable[StandingPolicy]) -> int:
 
 def _settled_us(spec: PolicySpec, subject: Subject) -> int:
     return subject.taint_since_us + (spec.settle_seconds or 0) * SECOND_US
+
+
+def limits_on(holders: Iterable[Holder], subject: Subject) -> list[LimitedBy]:
+    """Return the limits that an eviction falls under, in the order in which it waits for them."""
+    limits = (holder.limit(subject) for holder in holders if isinstance(holder, ClusterPolicy))
+    return sorted((limit for limit in limits if limit is not None), key=lambda limit: limit.order)
+
+
+def held_or_limited_by(holders: Iterable[Holder], subject: Subject, now_us: int) -> str | None:
+    """Return what an eviction that is due has to wait for, as `Hold.by`; a limit also if it is its turn."""
+    hold = longest_hold(holders, subject, now_us)
+    if hold is not None:
+        return hold.by
+    return next((limit.by for limit in limits_on(holders, subject)), None)
 
 
 def longest_patience_us(holders: Iterable[Holder], subject: Subject) -> int | None:

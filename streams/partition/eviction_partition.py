@@ -311,6 +311,7 @@ class EvictionPartition:
 
     def caught_up(self, now_us: int, outbox: Outbox) -> Iterator[Part]:
         """Decide every pod anew: the inputs are read to the end that they had at takeover."""
+        self._effects.held.limits.begin(now_us)
         rules, latest_us = self._config.rules, self._times.latest_us()
         if latest_us is not None:
             self._clusters.cap_times(latest_us, self._times.present_us(), outbox)

@@ -59,12 +59,11 @@ class Firing:
 
     def next_due_at_us(self) -> int | None:
         """When to fire next: at the earliest timer, and soon while wake-ups wait for a silent feed or a hold."""
-        next_at_us = self._timers.next_at_us()
         if self.held.has_changed:
             return 0
-        if not (self.waiting_for_feed or self.held.by_cluster):
-            return next_at_us
-        return self._look_again_at_us if next_at_us is None else min(next_at_us, self._look_again_at_us)
+        look_again_at_us = self._look_again_at_us if self.waiting_for_feed or self.held.by_cluster else None
+        instants = (self._timers.next_at_us(), self.held.limits.next_at_us(), look_again_at_us)
+        return min((at_us for at_us in instants if at_us is not None), default=None)
 
     def fire(self, now_us: int, limit: int, outbox: Outbox) -> int:
         """Handle due wake-ups until their cost reaches `limit`; returns the cost. Most cost 1.
@@ -102,6 +101,7 @@ class Firing:
             queue=state.queue,
             holders=held.holders_of(cluster.name),
             held_by=held.holds(cluster.name, place),
+            limits=held.limits,
         )
         if changes.hold is not None or held.by_cluster:
             held.note(cluster.name, place, None if changes.hold is None else changes.hold.by)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from evictstream.models.steering.brakes import NO_BRAKES
 from evictstream.models.steering.holds import holder_of, policy_holder
+from evictstream.models.steering.limits import Limits
 from evictstream.models.steering.policies import NO_POLICIES
 
 if TYPE_CHECKING:
@@ -18,11 +19,9 @@ if TYPE_CHECKING:
 
     from evictstream.models.steering.brakes import Brakes
     from evictstream.models.steering.holds import Holder
+    from evictstream.models.steering.limits import PodPlace
     from evictstream.models.steering.policies import ClusterPolicy, Policies
     from evictstream.streams.engine.core.timers import TimerHeap
-
-PodPlace = tuple[bytes, str]
-"""A node, and the UID of a pod on it."""
 
 WOKEN_PER_TURN: Final = 1_000
 """Wake-ups for evictions whose hold has changed, about 2 ms; all at once would delay other clusters."""
@@ -33,6 +32,7 @@ class HeldEvictions:
 
     Attributes:
         by_cluster: what holds, by node and pod, by cluster, in the order in which they were first held.
+        limits: the buckets of the policies that limit.
     """
 
     __slots__ = (
@@ -46,6 +46,7 @@ class HeldEvictions:
         "_standing",
         "_timers",
         "by_cluster",
+        "limits",
     )
 
     def __init__(
@@ -53,6 +54,7 @@ class HeldEvictions:
     ) -> None:
         """`read_brakes` and `read_policies` give the newest ones: the same object until they change."""
         self.by_cluster: dict[str, dict[PodPlace, str]] = {}
+        self.limits = Limits()
         self._read_brakes = read_brakes
         self._read_policies = read_policies
         self._timers = timers
@@ -87,6 +89,9 @@ class HeldEvictions:
         for _ in range(min(len(self._changed), WOKEN_PER_TURN)):
             (key, uid), by = self._changed.popitem()
             self._timers.push((self._wake_us(by, uid), key, uid))
+        self.limits.begin(now_us)
+        for key, uid in self.limits.call(now_us, WOKEN_PER_TURN):
+            self._timers.push((now_us, key, uid))
 
     def _wake_us(self, by: str, uid: str) -> int:
         standing = self._brakes.standing.get(by)
@@ -112,6 +117,8 @@ class HeldEvictions:
 
     def note(self, cluster: str, place: PodPlace, by: str | None) -> None:
         """Take in what holds an eviction now; None if nothing does, or if the eviction has ended."""
+        if by is None or not by.endswith("/limit"):
+            self.limits.leave(place)
         if by is not None:
             self.by_cluster.setdefault(cluster, {})[place] = by
             return

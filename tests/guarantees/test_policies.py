@@ -1,10 +1,12 @@
-"""A policy on a real Kafka: what it holds, through the death of a worker, and what goes when it is deleted."""
+"""Policies on a real Kafka: what they hold, through the death of a worker, and what goes when one is deleted."""
 
 from __future__ import annotations
 
+import itertools
 import json
 from pathlib import Path
 
+from evictstream.models.instants import SECOND_US, instant_us
 from evictstream.streams.broker.producers import open_producer
 from evictstream.streams.settings import Settings
 from tests.guarantees.conftest import OpenReader, StartWorker
@@ -41,9 +43,13 @@ def test_a_policy_holds_through_a_takeover_until_it_is_deleted(
     with open_producer(service, delivery_seconds=30.0) as producer:
         producer.send(service.policies_topic, key=b"odd", value=b"{").get(30)
     Probe(second).wait_for("/readyz", lambda answer: "'odd' cannot be read" in json.dumps(answer.body), 10)
+    file.write_text("name: pace\nwhy: test\nlimit: {rate: 1/s}\n")
+    assert run(service, "policy", "apply", str(file)).returncode == 0
     assert run(service, "policy", "delete", "night", "--why", "test").returncode == 0
     assert _evicts(read.quiet(1.0)) == set(), "nobody knows what the other record holds"
     assert run(service, "policy", "delete", "odd", "--why", "test").returncode == 0
     seen = read.wait_for(lambda seen: _evicts(seen) == set(PODS), "all evictions")
     assert {len(found) for found in commands(seen, "Evict").values()} == {1}
+    issued = sorted(instant_us(one.value["issuedAt"]) for (one,) in commands(seen, "Evict").values())
+    assert all(later - before >= SECOND_US for before, later in itertools.pairwise(issued)), "one a second"
     assert second.stop() == 0

@@ -9,6 +9,8 @@ from tests.mutations.torture import TORTURE
 
 STEERING = "tests/models/steering/test_policies.py"
 HELD = "tests/streams/partition/test_policies_held.py"
+LIMITS = "tests/models/steering/test_limits.py"
+LIMITS_HELD = "tests/streams/partition/test_limits_held.py"
 EVICTION = "tests/streams/executor/test_eviction.py"
 
 OF_POLICIES = (
@@ -59,6 +61,38 @@ OF_POLICIES = (
         "take the shortest patience of several policies",
         (Change(product.STEERING_POLICIES, "longest_patience_us", "max(...)", "min(found, patience_us)"),),
         (STEERING,),
+    ),
+    Mutation(
+        "begin with a full bucket after a takeover",
+        (Change(product.STEERING_LIMITS, "Limits._bucket", "max(since_us, limited.since_us)", "limited.since_us"),),
+        (LIMITS, LIMITS_HELD),
+    ),
+    Mutation(
+        "give a token twice",
+        (Change(product.STEERING_LIMITS, "_Bucket.take", "max(...) + self._period_us", "self._empty_us"),),
+        (LIMITS, LIMITS_HELD),
+    ),
+    Mutation(
+        "let a newcomer overtake those that wait",
+        (
+            Change(
+                product.STEERING_LIMITS,
+                "_Bucket.get",
+                "self._waiting or self._free(now_us) <= 0",
+                "self._free(now_us) <= 0",
+            ),
+        ),
+        (LIMITS,),
+    ),
+    Mutation(
+        "keep the cluster's tokens for a namespace that has to wait",
+        (Change(product.STEERING_POLICIES, "limits_on", "sorted(...)", "$0[::-1]"),),
+        (LIMITS,),
+    ),
+    Mutation(
+        "keep the token of an eviction that has ended",
+        (Change(product.STEERING_LIMITS, "_Bucket.leave", "self.called.discard(place)", "None"),),
+        (LIMITS,),
     ),
     Mutation(
         "overrule a budget as the executor is set, whatever the policy",

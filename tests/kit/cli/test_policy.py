@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from evictstream.kit.cli.policy_files import WrittenPolicy, read_policy_files
-from evictstream.models.messages.policy import PolicySelection, PolicySpec
+from evictstream.models.messages.policy import LimitScope, PolicyLimit, PolicySelection, PolicySpec
 from evictstream.streams.broker.admin import declare_topics
 from evictstream.streams.broker.producers import open_producer
 from evictstream.streams.errors import ExitCode, WrongUseError
@@ -30,6 +30,7 @@ except:
   namespaces: [bank]
 settle: 90s
 patience: 2h
+limit: {rate: 5/10m, burst: 3, per: namespace}
 spread: 5m
 """
 
@@ -52,6 +53,7 @@ def test_a_file_has_all_fields(tmp_path: Path) -> None:
             excluded=PolicySelection(namespaces=("bank",)),
             settle_seconds=90,
             patience_seconds=7_200,
+            limit=PolicyLimit(evictions=5, in_seconds=600, burst=3, per=LimitScope.NAMESPACE),
         ),
         spread_seconds=300,
     )
@@ -72,7 +74,15 @@ def test_a_file_has_several_policies(tmp_path: Path) -> None:
         pytest.param("name: a\nsettle: 5s\nname: b\n", ["p.yaml:3:", "duplicate key"], id="a key twice"),
         pytest.param("name: A b\nobserve: true", ["p.yaml:1: name is not a name"], id="name"),
         pytest.param("observe: true", ["p.yaml:1: name is missing"], id="no name"),
-        pytest.param("name: a\nlimit: {rate: 5/s}\n", ["p.yaml:2: limit is no field"], id="a later version's clause"),
+        pytest.param("name: a\nguard: {by: node}\n", ["p.yaml:2: guard is no field"], id="a later version's clause"),
+        pytest.param("name: a\nlimit: {rate: 5}\n", ["p.yaml:2: limit.rate is not a rate"], id="no time of a rate"),
+        pytest.param("name: a\nlimit: {rate: 1.5/s}\n", ["p.yaml:2: limit.rate is not a rate"], id="half of one"),
+        pytest.param("name: a\nlimit: {rate: 0/s}\n", ["p.yaml:2: limit.rate is out of range"], id="no rate"),
+        pytest.param("name: a\nlimit: {rate: 1/2d}\n", ["p.yaml:2: limit.rate is out of range"], id="too slow"),
+        pytest.param("name: a\nlimit: {burst: 5}\n", ["p.yaml:2: limit.rate is missing"], id="a burst alone"),
+        pytest.param("name: a\nlimit: {rate: 1/s, burst: 0}\n", ["p.yaml:2: limit.burst"], id="no burst"),
+        pytest.param("name: a\nlimit: {rate: 1/s, per: rack}\n", ["p.yaml:2: limit.per"], id="an unknown scope"),
+        pytest.param("name: a\nobserve: true\nlimit: {rate: 1/s}\n", ["a observes, so"], id="limited and observed"),
         pytest.param("name: a\nobserve: true\nfor:\n  zones: [a]\n", ["p.yaml:4: for.zones is no field"], id="zones"),
         pytest.param(
             "name: a\nobserve: true\nfor:\n  nodes:\n  - 7\n", ["p.yaml:5: for.nodes[0] is not a text"], id="number"

@@ -1,0 +1,224 @@
+"""How fast evictions may go that a policy limits: one bucket for each scope, and an order among those that wait.
+
+A bucket gets a token each time the rate allows one more eviction, and keeps as many as `burst`. Whatever is issued
+takes a token of each bucket that it falls under, at that instant. So between any two instants no more is issued than
+rate * span + burst, whatever comes, and whoever owns the partition: a bucket begins empty with a new owner.
+
+An eviction waits in the buckets from the narrowest scope to the widest, and keeps the tokens that it has got meanwhile.
+The order is the same for all, so none waits for a token that waits for another one. It asks for a token of a wide scope
+only when the narrower ones let it go, so a namespace that has to wait keeps none of the cluster's tokens from others.
+In one bucket the eviction goes first that has been due longest.
+"""
+
+import heapq
+from collections.abc import Iterator, Sequence
+from typing import Final, NamedTuple
+
+from evictstream.models.instants import SECOND_US
+from evictstream.models.messages.policy import LimitScope, PolicyLimit
+from evictstream.models.steering.holds import Subject
+
+SCOPES: Final = (LimitScope.NODE, LimitScope.NAMESPACE, LimitScope.CLUSTER)
+"""From the narrowest to the widest: the order in which evictions wait."""
+
+PodPlace = tuple[bytes, str]
+"""A node, and the UID of a pod on it."""
+
+_LEAST_SWEPT: Final = 1_000
+"""Buckets, and places in a line, that are kept without looking whether anything needs them."""
+
+
+class LimitedBy(NamedTuple):
+    """A limit that an eviction falls under.
+
+    Attributes:
+        order: of the bucket among those that one eviction falls under.
+        name: of the bucket: policy, cluster, and what the scope is of.
+        limit: the clause.
+        by: as in `Hold`.
+        since_us: when the clause was written; a bucket is empty then.
+    """
+
+    order: tuple[int, str]
+    name: tuple[str, str, PolicyLimit, str]
+    limit: PolicyLimit
+    by: str
+    since_us: int
+
+
+def scope_value(scope: LimitScope, subject: Subject) -> str:
+    """Return which one of a scope an eviction is of."""
+    match scope:
+        case LimitScope.NODE:
+            return subject.node
+        case LimitScope.NAMESPACE:
+            return subject.namespace
+        case LimitScope.CLUSTER:
+            return ""
+
+
+class _Bucket:
+    """Tokens of one scope, and those that wait for them.
+
+    Attributes:
+        called: those that have got a token and have not taken it yet.
+        look_at_us: when `Limits` looks at it next; None while it has no reason to.
+        number: it is the n-th that was made.
+    """
+
+    __slots__ = ("_burst", "_empty_us", "_line", "_period_us", "_waiting", "called", "look_at_us", "number")
+
+    def __init__(self, limit: PolicyLimit, empty_us: int, number: int) -> None:
+        # Rounded up, so that no rate is exceeded.
+        self._period_us = -(-limit.in_seconds * SECOND_US // limit.evictions)
+        self._burst = limit.burst
+        self._empty_us = empty_us  # a bucket with n tokens was empty n periods ago
+        self._line: list[tuple[int, PodPlace]] = []
+        self._waiting: dict[PodPlace, int] = {}
+        self.called: set[PodPlace] = set()
+        self.look_at_us: int | None = None
+        self.number = number
+
+    def _free(self, now_us: int) -> int:
+        """Count the tokens that no eviction has got."""
+        return min(self._burst, (now_us - self._empty_us) // self._period_us) - len(self.called)
+
+    def get(self, place: PodPlace, now_us: int) -> bool:
+        """Whether it has got a token, now or before."""
+        if place in self.called:
+            return True
+        if self._waiting or self._free(now_us) <= 0:
+            return False
+        self.called.add(place)
+        return True
+
+    def wait(self, place: PodPlace, due_us: int) -> None:
+        """Wait for a token, behind those that have been due for longer."""
+        if self._waiting.get(place) != due_us:
+            self._waiting[place] = due_us
+            heapq.heappush(self._line, (due_us, place))
+            if len(self._line) > _LEAST_SWEPT + 2 * len(self._waiting):  # most of it has left
+                self._line = [(due_us, place) for place, due_us in self._waiting.items()]
+                heapq.heapify(self._line)
+
+    def take(self, place: PodPlace, now_us: int) -> None:
+        """Take the token that it has got."""
+        self.called.remove(place)
+        self._empty_us = max(self._empty_us, now_us - self._burst * self._period_us) + self._period_us
+
+    def leave(self, place: PodPlace) -> None:
+        """Wait no longer, and give back what it has got."""
+        self.called.discard(place)
+        self._waiting.pop(place, None)
+
+    def call(self, now_us: int, most: int) -> Iterator[PodPlace]:
+        """Give the free tokens to those that have waited longest, to no more than so many; yields them."""
+        for _ in range(min(self._free(now_us), most)):
+            while self._line:
+                due_us, place = heapq.heappop(self._line)
+                if self._waiting.get(place) == due_us:  # else it has left, or waits with another instant
+                    del self._waiting[place]
+                    self.called.add(place)
+                    yield place
+                    break
+
+    def next_us(self) -> int | None:
+        """When the next one may get a token; None if none waits, or while all tokens are given."""
+        if not self._waiting or len(self.called) >= self._burst:
+            return None
+        return self._empty_us + (len(self.called) + 1) * self._period_us
+
+    def is_as_new(self, now_us: int) -> bool:
+        """Whether it is full and nothing waits, so that one made later does the same."""
+        return not (self._waiting or self.called) and now_us - self._empty_us >= self._burst * self._period_us
+
+
+class Limits:
+    """The buckets of one partition. In memory only: a new owner begins with empty ones.
+
+    Instants are of the owner's clock, microseconds UTC. If it goes back, buckets give nothing until it has come to
+    where it was.
+    """
+
+    __slots__ = ("_buckets", "_looks", "_made", "_of", "_since_us", "_swept")
+
+    def __init__(self) -> None:
+        self._since_us: int | None = None
+        self._buckets: dict[tuple[str, str, PolicyLimit, str], _Bucket] = {}
+        self._of: dict[PodPlace, list[_Bucket]] = {}  # where each one waits, or has got a token
+        self._looks: list[tuple[int, int, _Bucket]] = []
+        self._made = 0
+        self._swept = _LEAST_SWEPT
+
+    def begin(self, now_us: int) -> None:
+        """Note that the owner may issue from now on: it begins with empty buckets."""
+        if self._since_us is None:
+            self._since_us = now_us
+
+    def ask(self, place: PodPlace, subject: Subject, limits: Sequence[LimitedBy], now_us: int) -> str | None:
+        """Take a token of each bucket, for an eviction that is issued now; else wait for the first that has none.
+
+        An eviction that waits is called when it has got a token, and has to ask again then.
+
+        Returns:
+            None if it may go; else `LimitedBy.by` of the limit for which it waits.
+        """
+        wanted = [self._bucket(each, now_us) for each in limits]
+        before = self._of.pop(place, ())
+        for bucket in before:
+            if bucket not in wanted:
+                self._leave(bucket, place)
+        for each, bucket in zip(limits, wanted, strict=True):
+            if not bucket.get(place, now_us):
+                bucket.wait(place, subject.due_us)
+                self._of[place] = wanted
+                self._look(bucket)
+                return each.by
+        for bucket in wanted:
+            bucket.take(place, now_us)
+            self._look(bucket)
+        return None
+
+    def leave(self, place: PodPlace) -> None:
+        """Forget an eviction that has ended, or that has to wait for something else."""
+        for bucket in self._of.pop(place, ()):
+            self._leave(bucket, place)
+
+    def _leave(self, bucket: _Bucket, place: PodPlace) -> None:
+        bucket.leave(place)
+        self._look(bucket)
+
+    def call(self, now_us: int, most: int) -> Iterator[PodPlace]:
+        """Give the tokens that have come to those that wait, to some `most`, and yield them: each has to ask again."""
+        while most > 0 and self._looks and self._looks[0][0] <= now_us:
+            at_us, _, bucket = heapq.heappop(self._looks)
+            if bucket.look_at_us != at_us:
+                continue
+            bucket.look_at_us = None
+            for place in bucket.call(now_us, most):
+                most -= 1
+                yield place
+            self._look(bucket)
+
+    def next_at_us(self) -> int | None:
+        """When the next one that waits may get a token, or sooner; None if none does."""
+        return self._looks[0][0] if self._looks else None
+
+    def _look(self, bucket: _Bucket) -> None:
+        """Look at a bucket when its next token comes. A look that is too early does no harm."""
+        next_us = bucket.next_us()
+        if next_us is not None and (bucket.look_at_us is None or next_us < bucket.look_at_us):
+            bucket.look_at_us = next_us
+            heapq.heappush(self._looks, (next_us, bucket.number, bucket))
+
+    def _bucket(self, limited: LimitedBy, now_us: int) -> _Bucket:
+        bucket = self._buckets.get(limited.name)
+        if bucket is None:
+            if len(self._buckets) >= self._swept:
+                self._buckets = {name: one for name, one in self._buckets.items() if not one.is_as_new(now_us)}
+                self._swept = max(_LEAST_SWEPT, 2 * len(self._buckets))
+            since_us = now_us if self._since_us is None else self._since_us
+            self._made += 1
+            bucket = _Bucket(limited.limit, max(since_us, limited.since_us), self._made)
+            self._buckets[limited.name] = bucket
+        return bucket
