@@ -17,6 +17,7 @@ from ruamel.yaml import YAML
 from ruamel.yaml.comments import CommentedMap, CommentedSeq
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
 
+from evictstream.kit.see.window_texts import read_window
 from evictstream.models.messages.policy import (
     HIGHEST_RATE,
     LONGEST_CLAUSE_SECONDS,
@@ -25,10 +26,13 @@ from evictstream.models.messages.policy import (
     LONGEST_POLICY_SPREAD_SECONDS,
     LONGEST_RATE_SECONDS,
     MOST_PATTERNS,
+    MOST_WINDOWS,
     LimitScope,
+    PolicyHold,
     PolicyLimit,
     PolicySelection,
     PolicySpec,
+    PolicyWindow,
 )
 from evictstream.models.steering.policies import MOST_POLICIES
 from evictstream.streams.cli.durations import read_length
@@ -107,6 +111,23 @@ class _Limit(_Strict):
         return PolicyLimit(evictions=evictions, in_seconds=in_seconds, burst=self.burst, per=LimitScope(self.per))
 
 
+def _windows(value: object) -> list[PolicyWindow]:
+    return [read_window(str(text)) for text in (value if isinstance(value, list) else [value])]
+
+
+class _Hold(_Strict):
+    model_config = ConfigDict(arbitrary_types_allowed=True)
+
+    outside_of: Annotated[
+        list[PolicyWindow], BeforeValidator(_windows), Field(alias="outsideOf", min_length=1, max_length=MOST_WINDOWS)
+    ]
+    spread: Annotated[int, BeforeValidator(_seconds), Field(ge=0, le=LONGEST_POLICY_SPREAD_SECONDS)] = 60
+    at_most: Annotated[_Length | None, Field(alias="atMost")] = None
+
+    def hold(self) -> PolicyHold:
+        return PolicyHold(outside_of=tuple(self.outside_of), spread_seconds=self.spread, at_most_seconds=self.at_most)
+
+
 class _Document(_Strict):
     name: Annotated[str, Field(pattern=f"^[a-z0-9][a-z0-9-]{{0,{LONGEST_POLICY_NAME - 1}}}$")]
     why: Annotated[str, Field(min_length=1, max_length=LONGEST_WHY)] | None = None
@@ -116,6 +137,7 @@ class _Document(_Strict):
     settle: _Length | None = None
     patience: _Length | None = None
     limit: _Limit | None = None
+    hold: _Hold | None = None
     spread: Annotated[int, BeforeValidator(_seconds), Field(ge=0, le=LONGEST_POLICY_SPREAD_SECONDS)] = 60
 
     def policy(self) -> WrittenPolicy:
@@ -129,6 +151,7 @@ class _Document(_Strict):
                 settle_seconds=self.settle,
                 patience_seconds=self.patience,
                 limit=None if self.limit is None else self.limit.limit(),
+                hold=None if self.hold is None else self.hold.hold(),
             ),
             spread_seconds=self.spread,
         )
@@ -258,11 +281,11 @@ def _line(document: CommentedMap, place: Sequence[int | str]) -> int:
 
 
 def _contradictions(spec: PolicySpec) -> Iterator[str]:
-    others = (spec.settle_seconds, spec.patience_seconds, spec.limit)
+    others = (spec.settle_seconds, spec.patience_seconds, spec.limit, spec.hold)
     if not (spec.observe or any(others)):
-        yield "does nothing: give settle, patience, limit or observe"
+        yield "does nothing: give settle, patience, limit, hold or observe"
     if spec.observe and any(others):
-        yield "observes, so settle, patience and limit say nothing"
+        yield "observes, so its other clauses say nothing"
     if spec.excluded == PolicySelection():
         yield "has an empty except"
     elif spec.excluded is not None and _covers(spec.excluded, spec.selected):

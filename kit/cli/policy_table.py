@@ -9,7 +9,8 @@ import yaml  # type: ignore[import-untyped]
 
 from evictstream.kit.cli.see_tables import NOTHING, since_words
 from evictstream.kit.see.policies import ListedPolicy, clauses_text, length_text, rate_text, selected_text
-from evictstream.models.messages.policy import Policy, PolicySelection
+from evictstream.kit.see.window_texts import window_text
+from evictstream.models.messages.policy import Policy, PolicyHold, PolicySelection
 from evictstream.streams.cli.fitting import cut_end
 from evictstream.streams.cli.lists import ListColumn, ListKind
 
@@ -66,8 +67,20 @@ def file_text(policy: Policy) -> str:
         if spec.limit is not None:
             limit = spec.limit
             fields["limit"] = {"rate": rate_text(limit), "burst": limit.burst, "per": str(limit.per)}
+        if spec.hold is not None:
+            fields["hold"] = _hold(spec.hold)
     fields["spread"] = length_text(policy.spread_seconds)
     return str(yaml.safe_dump(fields, sort_keys=False))
+
+
+def _hold(hold: PolicyHold) -> dict[str, Any]:
+    fields: dict[str, Any] = {
+        "outsideOf": [window_text(window) for window in hold.outside_of],
+        "spread": length_text(hold.spread_seconds),
+    }
+    if hold.at_most_seconds is not None:
+        fields["atMost"] = length_text(hold.at_most_seconds)
+    return fields
 
 
 def _lists(selection: PolicySelection) -> dict[str, list[str]]:

@@ -10,6 +10,7 @@ import msgspec
 
 from evictstream.kit.see.steering import Steering
 from evictstream.kit.see.stored_state import StoredState
+from evictstream.kit.see.window_texts import window_text
 from evictstream.models.eviction import EvictionState
 from evictstream.models.eviction.held_attempts import subject_of
 from evictstream.models.instants import instant_text
@@ -52,6 +53,8 @@ def clauses_text(spec: PolicySpec) -> str:
             parts.append(f"{word} {length_text(seconds)}")
     if spec.limit is not None:
         parts.append(f"{rate_text(spec.limit)} per {spec.limit.per}")
+    if spec.hold is not None:
+        parts.append(f"hold outside of {' and '.join(map(window_text, spec.hold.outside_of))}")
     return ", ".join(parts)
 
 

@@ -7,7 +7,7 @@ mended.
 """
 
 import enum
-from typing import Annotated, Final
+from typing import Annotated, Final, Literal
 
 import msgspec
 from msgspec import Meta
@@ -40,6 +40,11 @@ HIGHEST_RATE: Final = 10_000
 
 LONGEST_RATE_SECONDS: Final = 86_400
 """The longest time of a rate: one eviction a day. What shall be slower is not meant to leave."""
+
+MOST_WINDOWS: Final = 20
+"""Windows of a clause. A week with more has fewer reasons than windows: write another policy."""
+
+DAYS: Final = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 
 PolicyName = Annotated[str, Meta(pattern=f"^[a-z0-9][a-z0-9-]{{0,{LONGEST_POLICY_NAME - 1}}}$")]
 _Pattern = Annotated[str, Meta(min_length=1, max_length=LONGEST_PATTERN)]
@@ -80,6 +85,47 @@ class PolicyLimit(
     per: Annotated[LimitScope, Meta(description="What has this rate.")] = LimitScope.CLUSTER
 
 
+_Time = Annotated[str, Meta(pattern="^([01][0-9]|2[0-3]):[0-5][0-9]$")]
+
+
+class PolicyWindow(
+    msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=True, kw_only=True, forbid_unknown_fields=True
+):
+    """A time of some days of the week, in the local time of a place."""
+
+    begins: Annotated[_Time, Meta(description="Local time, as in `22:00`.")]
+    ends: Annotated[_Time, Meta(description="Local time; of the next day, if it is not later than `begins`.")]
+    zone: Annotated[
+        str, Meta(min_length=1, max_length=LONGEST_PATTERN, description="A zone of the IANA time zone database.")
+    ]
+    days: Annotated[
+        tuple[Literal["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"], ...],
+        Meta(max_length=len(DAYS), description="Days on which it begins; absent for each day."),
+    ] = ()
+
+
+class PolicyHold(
+    msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=True, kw_only=True, forbid_unknown_fields=True
+):
+    """When evictions wait, and how they go then."""
+
+    outside_of: Annotated[
+        tuple[PolicyWindow, ...],
+        Meta(min_length=1, max_length=MOST_WINDOWS, description="They are issued in one of these windows."),
+    ]
+    spread_seconds: Annotated[
+        int,
+        Meta(
+            ge=0,
+            le=LONGEST_POLICY_SPREAD_SECONDS,
+            description="Over how long what has waited is spread, but over no more than half of the window.",
+        ),
+    ] = 60
+    at_most_seconds: Annotated[
+        _Length | None, Meta(description="An eviction that is due waits no longer; absent for no such end.")
+    ] = None
+
+
 class PolicySpec(
     msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=True, kw_only=True, forbid_unknown_fields=True
 ):
@@ -101,6 +147,7 @@ class PolicySpec(
         Meta(description="How long after its deadline a pod may be kept by its disruption budget."),
     ] = None
     limit: Annotated[PolicyLimit | None, Meta(description="How fast they may be issued.")] = None
+    hold: Annotated[PolicyHold | None, Meta(description="When they wait.")] = None
 
 
 class EarlierSpec(

@@ -1,10 +1,10 @@
 """Which evictions the policies hold, and until when: a function of the records of the policies topic, and of the time.
 
 All policies that select an eviction bind: it waits for the longest of their holds. `observe` holds as long as the
-policy stands, `settle` until the taint has stood long enough. What no hold keeps then waits for its turn where a
-`limit` says so (`limits.py`). A revision may hold what the next one does not. That is
-spread from the append time of the next one on, as after a brake, so a change releases no stampede. What was
-to settle goes when its taint has stood so long, if that is sooner: a change holds nothing longer than no change.
+policy stands, `settle` until the taint has stood long enough, `hold` until a window opens. What nothing holds any more
+waits for its turn, where a `limit` says so (`limits.py`). A revision may hold what the next one does not. That is
+spread from the append time of the next one on, as after a brake, so a change releases no stampede. What the earlier
+revision would have let go sooner goes sooner: a change holds nothing longer than no change.
 
 `Policies` is a value, as `Brakes` is.
 """
@@ -28,6 +28,7 @@ from evictstream.models.messages.policy import (
 from evictstream.models.steering import holds
 from evictstream.models.steering.holds import Hold, Holder, Subject, longest, longest_hold, policy_holder, share_us
 from evictstream.models.steering.limits import SCOPES, LimitedBy, scope_value
+from evictstream.models.steering.windows import Windows, is_zone
 
 MOST_POLICIES: Final = 100
 """Policies that stand at once. Each eviction that is due is compared with all of its cluster. What comes beyond it is
@@ -84,10 +85,11 @@ class _Matcher:
 class _Clauses:
     """One revision: what it does, and to which evictions."""
 
-    __slots__ = ("_elsewhere", "_excluded", "_selected", "spec")
+    __slots__ = ("_elsewhere", "_excluded", "_selected", "_windows", "spec")
 
     def __init__(self, spec: PolicySpec) -> None:
         self.spec = spec
+        self._windows = None if spec.hold is None else Windows(spec.hold.outside_of)
         self._selected = _Matcher(spec.selected)
         self._excluded: _Matcher | None = None
         self._elsewhere = self
@@ -105,6 +107,30 @@ class _Clauses:
     def select(self, subject: Subject) -> bool:
         """Whether it is about an eviction of the cluster."""
         return self._selected.match(subject) and (self._excluded is None or not self._excluded.match(subject))
+
+    def held(self, subject: Subject, now_us: int) -> tuple[str, int | None] | None:
+        """Return which clause holds an eviction that it selects, and until when; None if none does.
+
+        Of several clauses the one that holds longest; None for until a person changes something.
+        """
+        if self.spec.observe:
+            return "observe", None
+        settled_us = subject.taint_since_us + (self.spec.settle_seconds or 0) * SECOND_US
+        open_us = now_us if self._windows is None else self._open_us(self._windows, subject, now_us)
+        until_us, clause = max((settled_us, "settle"), (open_us, "hold"))
+        return (clause, until_us) if now_us < until_us else None
+
+    def _open_us(self, windows: Windows, subject: Subject, now_us: int) -> int:
+        """Return when the windows let an eviction go: what was due before one opens is spread over its beginning."""
+        hold, span = self.spec.hold, windows.span(now_us)
+        assert hold is not None  # noqa: S101 - it has the windows
+        open_us = max(now_us, span.from_us)
+        if subject.due_us < span.from_us:
+            half_seconds = (span.to_us - span.from_us) // 2 // SECOND_US
+            open_us = span.from_us + share_us(subject.pod_uid, min(hold.spread_seconds, half_seconds))
+        if hold.at_most_seconds is not None:
+            open_us = min(open_us, subject.due_us + hold.at_most_seconds * SECOND_US)
+        return open_us
 
 
 class StandingPolicy:
@@ -162,7 +188,9 @@ class StandingPolicy:
         )
         if clauses is None and not earlier:
             return None
-        return ClusterPolicy(self.policy, cluster, self.appended_us, clauses, earlier)
+        return ClusterPolicy(
+            policy=self.policy, cluster=cluster, appended_us=self.appended_us, clauses=clauses, earlier=earlier
+        )
 
 
 class ClusterPolicy(NamedTuple):
@@ -191,25 +219,27 @@ class ClusterPolicy(NamedTuple):
         """Return until when it holds an eviction of its cluster; None if it does not."""
         found = None
         if self.clauses is not None and self.clauses.select(subject):
-            spec = self.clauses.spec
-            if spec.observe:
-                return Hold(self._by("observe"), None)
-            settled_us = _settled_us(spec, subject)
-            if now_us < settled_us:
-                found = Hold(self._by("settle"), settled_us)
+            held = self.clauses.held(subject, now_us)
+            found = None if held is None else Hold(self._by(held[0]), held[1])
+            if found is not None and found.until_us is None:
+                return found
         return longest((found, *(self._spread(ended_us, was, subject, now_us) for ended_us, was in self.earlier)))
 
     def _spread(self, ended_us: int, was: _Clauses, subject: Subject, now_us: int) -> Hold | None:
-        settled_us = _settled_us(was.spec, subject)
-        until_us = ended_us + share_us(subject.pod_uid, self.policy.spread_seconds)
-        # Whether a limit has held it is not known by now: all that was due then is spread, unless a limit still binds.
-        was_limited = was.spec.limit is not None and self.limit(subject) is None
-        if not (was.spec.observe or was_limited):
-            until_us = min(until_us, settled_us)
-        if now_us >= until_us or subject.due_us > ended_us or not was.select(subject):
+        """Return until when an eviction waits that an earlier revision held at its end, or may have limited.
+
+        It waits no longer than the earlier revision would have held it. A limit has left nothing that says whether it
+        let an eviction wait: all that was due then is spread, unless a limit still binds.
+        """
+        if subject.due_us > ended_us or not was.select(subject):
             return None
-        is_held = was.spec.observe or was_limited or ended_us < settled_us
-        return Hold(self._by("spread"), until_us) if is_held else None
+        until_us = ended_us + share_us(subject.pod_uid, self.policy.spread_seconds)
+        if was.spec.limit is None or self.limit(subject) is not None:
+            held = was.held(subject, ended_us)
+            if held is None:
+                return None
+            until_us = until_us if held[1] is None else min(until_us, held[1])
+        return Hold(self._by("spread"), until_us) if now_us < until_us else None
 
     def _by(self, clause: str) -> str:
         return f"{self.holder}/{self.policy.revision}/{clause}"
@@ -220,7 +250,8 @@ class ClusterPolicy(NamedTuple):
             return None
         limit = self.clauses.spec.limit
         name = (self.policy.name, self.cluster, limit, scope_value(limit.per, subject))
-        return LimitedBy((SCOPES.index(limit.per), self.policy.name), name, limit, self._by("limit"), self.appended_us)
+        order = (SCOPES.index(limit.per), self.policy.name)
+        return LimitedBy(order=order, name=name, limit=limit, by=self._by("limit"), since_us=self.appended_us)
 
     def patience_us(self, subject: Subject) -> int | None:
         """Return how long after its deadline a disruption budget may keep the pod; None if it does not say."""
@@ -234,8 +265,10 @@ def _count(standing: Iterable[StandingPolicy]) -> int:
     return sum(one.policy.spec is not None for one in standing)
 
 
-def _settled_us(spec: PolicySpec, subject: Subject) -> int:
-    return subject.taint_since_us + (spec.settle_seconds or 0) * SECOND_US
+def _zones(policy: Policy) -> set[str]:
+    """Return the time zones of all its revisions."""
+    specs = [one.spec for one in policy.earlier] + ([] if policy.spec is None else [policy.spec])
+    return {window.zone for spec in specs if spec.hold is not None for window in spec.hold.outside_of}
 
 
 def limits_on(holders: Iterable[Holder], subject: Subject) -> list[LimitedBy]:
@@ -280,6 +313,9 @@ class Policies(msgspec.Struct, frozen=True):
             policy = decode_policy(text)
             if policy.name != name:
                 return "the key is not the name of the policy"
+            unknown = next((zone for zone in _zones(policy) if not is_zone(zone)), None)
+            if unknown is not None:
+                return f"there is no time zone {unknown} here"
             if policy.spec is not None and _count(others.values()) >= MOST_POLICIES:
                 return f"more than {MOST_POLICIES} policies"
             return StandingPolicy(policy, appended_ms * MILLISECOND_US)

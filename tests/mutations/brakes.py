@@ -28,7 +28,7 @@ OF_BRAKES = (
     ),
     Mutation(
         "let a repeat through a brake",
-        (Change(product.POD_STEPS, "fire", "longest_hold(...)", "(None if eviction.attempt else $0)"),),
+        (Change(product.POD_STEPS, "_hold", "longest_hold(...)", "(None if eviction.attempt else $0)"),),
         (STEPS, TORTURE),
     ),
     Mutation(

@@ -95,6 +95,16 @@ OF_POLICIES = (
         (LIMITS,),
     ),
     Mutation(
+        "let all go when a window opens",
+        (Change(product.STEERING_POLICIES, "_Clauses._open_us", "span.from_us + share_us(...)", "span.from_us"),),
+        (STEERING,),
+    ),
+    Mutation(
+        "wait for a window beyond the longest time",
+        (Change(product.STEERING_POLICIES, "_Clauses._open_us", "hold.at_most_seconds is not None", "False"),),
+        (STEERING,),
+    ),
+    Mutation(
         "overrule a budget as the executor is set, whatever the policy",
         (Change(product.EVICTION, "PodEvictor._may_delete", "command.delete_after is not None", "False"),),
         (f"{EVICTION}::test_a_policys_patience_replaces_the_executors_own",),

@@ -9,7 +9,14 @@ from typing import Any
 import pytest
 
 from evictstream.kit.cli.policy_files import WrittenPolicy, read_policy_files
-from evictstream.models.messages.policy import LimitScope, PolicyLimit, PolicySelection, PolicySpec
+from evictstream.models.messages.policy import (
+    LimitScope,
+    PolicyHold,
+    PolicyLimit,
+    PolicySelection,
+    PolicySpec,
+    PolicyWindow,
+)
 from evictstream.streams.broker.admin import declare_topics
 from evictstream.streams.broker.producers import open_producer
 from evictstream.streams.errors import ExitCode, WrongUseError
@@ -31,6 +38,10 @@ except:
 settle: 90s
 patience: 2h
 limit: {rate: 5/10m, burst: 3, per: namespace}
+hold:
+  outsideOf: Sat,Sun 22:00-05:00 UTC
+  spread: 10m
+  atMost: 2d
 spread: 5m
 """
 
@@ -54,6 +65,11 @@ def test_a_file_has_all_fields(tmp_path: Path) -> None:
             settle_seconds=90,
             patience_seconds=7_200,
             limit=PolicyLimit(evictions=5, in_seconds=600, burst=3, per=LimitScope.NAMESPACE),
+            hold=PolicyHold(
+                outside_of=(PolicyWindow(begins="22:00", ends="05:00", zone="UTC", days=("Sat", "Sun")),),
+                spread_seconds=600,
+                at_most_seconds=172_800,
+            ),
         ),
         spread_seconds=300,
     )
@@ -83,6 +99,12 @@ def test_a_file_has_several_policies(tmp_path: Path) -> None:
         pytest.param("name: a\nlimit: {rate: 1/s, burst: 0}\n", ["p.yaml:2: limit.burst"], id="no burst"),
         pytest.param("name: a\nlimit: {rate: 1/s, per: rack}\n", ["p.yaml:2: limit.per"], id="an unknown scope"),
         pytest.param("name: a\nobserve: true\nlimit: {rate: 1/s}\n", ["a observes, so"], id="limited and observed"),
+        pytest.param("name: a\nhold: {spread: 5s}\n", ["p.yaml:2: hold.outsideOf is missing"], id="no window"),
+        pytest.param("name: a\nhold: {outsideOf: 7}\n", ["p.yaml:2: hold.outsideOf is not a window"], id="a number"),
+        pytest.param("name: a\nhold:\n  outsideOf: []\n", ["p.yaml:3: hold.outsideOf"], id="an empty list of windows"),
+        pytest.param(
+            "name: a\nhold:\n  outsideOf: [1:00-2:00 UTC]\n", ["3: hold.outsideOf is not a window"], id="an hour"
+        ),
         pytest.param("name: a\nobserve: true\nfor:\n  zones: [a]\n", ["p.yaml:4: for.zones is no field"], id="zones"),
         pytest.param(
             "name: a\nobserve: true\nfor:\n  nodes:\n  - 7\n", ["p.yaml:5: for.nodes[0] is not a text"], id="number"
@@ -91,7 +113,7 @@ def test_a_file_has_several_policies(tmp_path: Path) -> None:
         pytest.param("name: a\nobserve: true\nfor:\n  nodes: []\n", ["p.yaml:4: for.nodes"], id="an empty list"),
         pytest.param("name: a\nobserve: true\nfor: x\n", ["p.yaml:3: for has no fields"], id="no fields"),
         pytest.param("name: a\n", ["p.yaml:1: a does nothing"], id="no clause"),
-        pytest.param("name: a\nobserve: true\nsettle: 5s\n", ["a observes, so settle"], id="contradiction"),
+        pytest.param("name: a\nobserve: true\nsettle: 5s\n", ["a observes, so its other clauses"], id="contradiction"),
         pytest.param("name: a\nobserve: true\nexcept: {}\n", ["a has an empty except"], id="nothing excluded"),
         pytest.param(
             "name: a\nobserve: true\nfor: {nodes: [x]}\nexcept: {nodes: [x, y]}\n",

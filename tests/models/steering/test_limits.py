@@ -23,7 +23,8 @@ OLD_US = NOW_US - 86_400 * SECOND_US
 
 def limited(limit: PolicyLimit, pod: Subject, *, name: str = "p", since_us: int = OLD_US) -> LimitedBy:
     order = (limits_module.SCOPES.index(limit.per), name)
-    return LimitedBy(order, (name, "c", limit, scope_value(limit.per, pod)), limit, f"policy/{name}/1/limit", since_us)
+    bucket = (name, "c", limit, scope_value(limit.per, pod))
+    return LimitedBy(order=order, name=bucket, limit=limit, by=f"policy/{name}/1/limit", since_us=since_us)
 
 
 class Line:
@@ -75,7 +76,7 @@ def seconds(issued: Iterable[tuple[int, Subject]]) -> list[float]:
     return [(at_us - NOW_US) / SECOND_US for at_us, _ in issued]
 
 
-def test_a_burst_goes_at_once_and_the_rest_at_the_rate() -> None:
+def test_a_burst_goes_at_once_the_rest_at_the_rate() -> None:
     line = Line(PolicyLimit(evictions=2, burst=3))
     for pod in pods(6):
         line.ask(pod, NOW_US)

@@ -14,6 +14,7 @@ from evictstream.models.instants import MILLISECOND_US, SECOND_US, instant_text
 from evictstream.models.messages.policy import PolicySpec
 from evictstream.models.steering.holds import Hold, Subject, holder_of, longest, longest_hold
 from evictstream.models.steering.policies import MOST_POLICIES, NO_POLICIES, Policies, longest_patience_us
+from tests.models.steering.test_windows import at
 
 NOW_US = 1_800_000_000 * SECOND_US
 TAINTED_US = NOW_US - 30 * SECOND_US
@@ -275,3 +276,46 @@ def test_a_record_keeps_all_that_its_revisions_held(changes: list[Any], one: Sub
 )
 def test_a_holder_has_no_revision(by: str, holder: str) -> None:
     assert holder_of(by) == holder
+
+
+NIGHTS = {"outsideOf": [{"begins": "22:00", "ends": "05:00", "zone": "UTC"}]}
+OPENS_US = at("2027-01-15T22:00Z")  # after NOW_US, at 08:00 of that day
+
+
+@pytest.mark.parametrize(
+    ("hold_fields", "facts", "after_us"),
+    [
+        pytest.param({"spreadSeconds": 0}, {}, OPENS_US - NOW_US, id="at the next window"),
+        pytest.param({"spreadSeconds": 0}, {"now_us": OPENS_US}, None, id="in a window"),
+        pytest.param({}, {"now_us": OPENS_US, "due_us": OPENS_US}, None, id="due in the window"),
+        pytest.param({"spreadSeconds": 0, "atMostSeconds": 3_600}, {}, 3_570 * SECOND_US, id="at most an hour"),
+    ],
+)
+def test_a_hold_waits_for_a_window(hold_fields: dict[str, Any], facts: dict[str, Any], after_us: int | None) -> None:
+    found = hold(read_policies(policy_record(spec={"hold": NIGHTS | hold_fields})), **facts)
+    assert found == (None if after_us is None else Hold("policy/p/1/hold", NOW_US + after_us))
+
+
+@pytest.mark.parametrize(("spread", "longest_seconds"), [(600, 600), (86_400, 12_600)], ids=["", "half of the window"])
+@pytest.mark.parametrize("now_us", [NOW_US, OPENS_US], ids=["before", "when it opens"])
+def test_what_waited_for_a_window_is_spread(spread: int, longest_seconds: int, now_us: int) -> None:
+    policies = read_policies(policy_record(spec={"hold": NIGHTS | {"spreadSeconds": spread}}))
+    found = [hold(policies, pod_uid=f"u{number}", now_us=now_us) for number in range(300)]
+    untils = sorted(one.until_us - OPENS_US for one in found if one is not None and one.until_us is not None)
+    assert len(untils) == len(found)
+    assert 0 <= untils[0] < longest_seconds * SECOND_US / 50
+    assert longest_seconds * SECOND_US * 0.98 < untils[-1] < longest_seconds * SECOND_US
+
+
+def test_a_hold_that_goes_holds_nothing_longer_than_its_window() -> None:
+    policies = read_policies(
+        policy_record(revision=2, spreadSeconds=86_400, earlier=[{"spec": {"hold": NIGHTS | {"spreadSeconds": 0}}}])
+    )
+    untils = [hold(policies, pod_uid=f"u{number}") for number in range(300)]
+    assert max(one.until_us or 0 for one in untils if one is not None) == OPENS_US
+
+
+def test_a_time_zone_that_is_not_known_here_closes() -> None:
+    window = {"begins": "22:00", "ends": "05:00", "zone": "Middle/Earth"}
+    policies = read_policies(policy_record(spec={"hold": {"outsideOf": [window]}}))
+    assert "Middle/Earth" in (policies.objection() or "")
