@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 import contextlib
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from evictstream.kit.cli.incomplete import AllowOption, tell_shortfalls
 from evictstream.kit.cli.seeing import present_us
 from evictstream.streams.cli.global_options import global_options
 from evictstream.streams.cli.lists import ListFormat, ListOption, ListPrinter
 from evictstream.streams.cli.output import OutputFormat, OutputOption, print_json, say, warn
-from evictstream.streams.errors import EvictstreamError, ExitCode, FoundProblemError, WrongUseError
+from evictstream.streams.errors import EvictstreamError, ExitCode
+from evictstream.streams.feed.cluster_names import check_cluster_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from evictstream.kit.cli.policy_files import WrittenPolicy
     from evictstream.models.messages.policy import Policy
     from evictstream.models.steering.policies import Policies
     from evictstream.streams.broker.steering_readers import PoliciesReader
@@ -53,26 +53,27 @@ def apply(
     * `evictstream policy apply agents.yaml nights.yaml`
     """
     from evictstream.kit.cli.policy_files import read_policy_files
+    from evictstream.kit.cli.policy_revisions import revised
     from evictstream.kit.see.policies import listed_policies
 
     written = read_policy_files(files)
     settings = global_options(context).settings
     with _reading(settings) as reader:
-        changed = _revised(written, reader.policies, why)
+        changed = revised(written, reader.policies, why)
         if dry_run:
             _preview(settings, reader.policies, changed, output)
             return ExitCode.DONE
         with _writing(settings, reader) as writer:
             _write(writer, changed)
             _remove_old(writer, reader.policies)
-        revised = {policy.name: policy.revision for policy in changed}
+        written_now = {policy.name: policy.revision for policy in changed}
         standing = {one.name: one.policy.revision for one in listed_policies(reader.policies) if one.policy is not None}
-        revisions = standing | revised
+        revisions = standing | written_now
         if output is OutputFormat.JSON:
             print_json({one.name: revisions[one.name] for one in written})
         else:
             for one in written:
-                verb = "is now" if one.name in revised else "stays"
+                verb = "is now" if one.name in written_now else "stays"
                 say(f"policy {one.name} {verb} at revision {revisions[one.name]}")
     _warn_of_unknown(settings, changed)
     return ExitCode.DONE
@@ -117,11 +118,12 @@ def diff(context: typer.Context, files: FilesArgument, why: WhyOption = None) ->
     import difflib
 
     from evictstream.kit.cli.policy_files import read_policy_files
+    from evictstream.kit.cli.policy_revisions import revised
     from evictstream.kit.cli.policy_table import file_text
 
     written = read_policy_files(files)
     with _reading(global_options(context).settings) as reader:
-        changed = _revised(written, reader.policies, why)
+        changed = revised(written, reader.policies, why)
         for policy in changed:
             standing = reader.policies.standing.get(policy.name)
             is_new = standing is None or standing.policy.spec is None
@@ -154,6 +156,7 @@ def delete(
 
     * `evictstream policy delete agents --why "the agent is mended"`
     """
+    from evictstream.kit.cli.policy_revisions import next_revision
     from evictstream.streams.cli.steering_records import check_why
 
     check_why(why)
@@ -168,7 +171,7 @@ def delete(
                 missing.append(name)
                 continue
             else:
-                _write(writer, [_next_revision(name, reader.policies, why=why)])
+                _write(writer, [next_revision(name, reader.policies, why=why)])
             deleted.append(name)
             if output is OutputFormat.TEXT:
                 say(f"deleted policy {name}")
@@ -178,6 +181,80 @@ def delete(
     if output is OutputFormat.JSON:
         print_json({"deleted": deleted, "notDeleted": missing})
     return ExitCode.FOUND_PROBLEM if missing else ExitCode.DONE
+
+
+@app.command("test")
+def try_out(
+    context: typer.Context,
+    files: FilesArgument,
+    on: Annotated[
+        list[str],
+        typer.Option(help="Anything that `evictstream replay` reads; repeatable.", metavar="RECORDING"),
+    ],
+    *,
+    cluster: Annotated[
+        str | None,
+        typer.Option(
+            help="Name of the cluster; overrides the recorded name.", metavar="NAME", parser=check_cluster_name
+        ),
+    ] = None,
+    at: Annotated[
+        str | None,
+        typer.Option(help="Time of the lists. Default: the latest time in them.", metavar="INSTANT"),
+    ] = None,
+    run_on: Annotated[
+        float, typer.Option(help="Continue for this many seconds after the last event.", min=0, metavar="SECONDS")
+    ] = 0.0,
+    allow: AllowOption = None,
+    output: OutputOption = OutputFormat.TEXT,
+) -> int:
+    """Show what policies would have done in a recorded incident: what they had let wait, how long, and what was spared.
+
+    The recording is replayed without and with the policies of the files, in virtual time and without Kafka. Each
+    eviction succeeds and its pod goes, unless the recording has results.
+
+    Exits with 0; with 1 if the answer lacks something that `--allow` does not name; with 130 or 143 if stopped by
+    Ctrl-C or SIGTERM.
+
+    Examples:
+
+    * `evictstream policy test agents.yaml --on examples/incidents/flapping-taints-no-evictor/events.jsonl.gz`
+    * `evictstream policy test pace.yaml --on outage -o json`, after `evictstream record outage`
+    """
+    from evictstream.kit.cli.policy_files import read_policy_files
+    from evictstream.kit.cli.policy_revisions import next_revision
+    from evictstream.kit.cli.policy_trial import print_trial, print_trial_json
+    from evictstream.kit.cli.replay_input import open_inputs
+    from evictstream.kit.replay.policy_trial import try_policies
+    from evictstream.kit.replay.sources import open_source
+    from evictstream.models.messages.codec import encode
+    from evictstream.models.steering.policies import NO_POLICIES
+    from evictstream.streams.cli.progress import with_progress
+    from evictstream.streams.cli.stop_signals import StopSignals
+
+    written = read_policy_files(files)
+    settings = global_options(context).settings
+    records = [next_revision(one.name, NO_POLICIES, why=one.why or "tried", written=one) for one in written]
+    policies = NO_POLICIES
+    for record in records:
+        policies = policies.with_record(record.name.encode(), encode(record), 0)
+    with StopSignals() as stop_signals, open_inputs(on, stop_signals) as inputs:
+        if (code := stop_signals.exit_code) is not None:
+            return code
+        source = open_source(inputs, cluster=cluster, partitions=settings.partitions, at=at)
+        trial = try_policies(
+            settings,
+            policies,
+            lambda: with_progress(stop_signals.until_signal(source.read()), "replaying", source.total),
+            partitions=source.partitions,
+            plays_executor=not source.has_results,
+            run_on_seconds=run_on,
+        )
+        if output is OutputFormat.JSON:
+            print_trial_json(trial, records)
+        else:
+            print_trial(trial)
+        return stop_signals.exit_code or tell_shortfalls(source.shortfalls(), allow)
 
 
 @contextlib.contextmanager
@@ -213,68 +290,6 @@ def _remove_old(writer: SteeringWriter, policies: Policies) -> None:
     for name, standing in policies.standing.items():
         if standing.is_over(long_ago_us):
             writer.remove(name)
-
-
-def _revised(written: list[WrittenPolicy], policies: Policies, why: str | None) -> list[Policy]:
-    """Return the next revisions of those that differ from what stands.
-
-    Raises:
-        WrongUseError: nobody says why.
-        FoundProblemError: there would be too many.
-    """
-    from evictstream.models.steering.policies import MOST_POLICIES
-    from evictstream.streams.cli.steering_records import check_why
-
-    found = []
-    for one in written:
-        standing = policies.standing.get(one.name)
-        reason = check_why(why) if why is not None else one.why
-        if standing is not None and _is_as_written(standing.policy, one, reason):
-            continue
-        if not reason:
-            raise WrongUseError(f"policy {one.name} does not say why", next_step="write `why:` into it, or give --why")
-        found.append(_next_revision(one.name, policies, why=reason, written=one))
-    standing_names = {name for name, one in policies.standing.items() if one.policy.spec is not None}
-    if len(standing_names.union(one.name for one in written)) > MOST_POLICIES:
-        raise FoundProblemError(
-            f"there would be more than {MOST_POLICIES} policies", next_step="write the patterns into fewer"
-        )
-    return found
-
-
-def _is_as_written(policy: Policy, written: WrittenPolicy, why: str) -> bool:
-    same = (policy.spec, policy.spread_seconds) == (written.spec, written.spread_seconds)
-    return same and why in ("", policy.why)
-
-
-def _next_revision(name: str, policies: Policies, *, why: str, written: WrittenPolicy | None = None) -> Policy:
-    """Return the record after the one that stands; one without a spec where nothing is written."""
-    import datetime as dt
-
-    from evictstream.models.messages.policy import POLICY_KIND, EarlierSpec, Policy
-    from evictstream.models.messages.vocabulary import API_VERSION
-    from evictstream.streams.cli.steering_records import who
-
-    standing = policies.standing.get(name)
-    spread_seconds = 60 if written is None else written.spread_seconds
-    spec = None if written is None else written.spec
-    earlier: tuple[EarlierSpec, ...] = ()
-    if standing is not None:
-        if written is None:
-            spread_seconds = standing.policy.spread_seconds
-        earlier = standing.replaced_by(spec, time.time_ns() // 1_000)
-    return Policy(
-        api_version=API_VERSION,
-        kind=POLICY_KIND,
-        name=name,
-        revision=1 if standing is None else standing.policy.revision + 1,
-        why=why,
-        by=who(),
-        applied_at=dt.datetime.now(dt.UTC),
-        spec=spec,
-        spread_seconds=spread_seconds,
-        earlier=earlier,
-    )
 
 
 def _preview(settings: Settings, policies: Policies, changed: list[Policy], output: OutputFormat) -> None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from typing import Final
 
@@ -16,6 +16,7 @@ from evictstream.kit.replay.pod_observer import PodObserver
 from evictstream.kit.replay.simulated_executor import SimulatedExecutor
 from evictstream.kit.replay.virtual_partition import ReplayedMessage, VirtualPartition
 from evictstream.models.eviction.cluster import EpochBegun
+from evictstream.models.steering.policies import NO_POLICIES, Policies
 from evictstream.streams.settings import Settings
 from evictstream.streams.worker.service_config import partition_config
 
@@ -34,7 +35,13 @@ class Replay:
     """
 
     def __init__(
-        self, settings: Settings, *, partitions: int, plays_executor: bool, observer: PodObserver | None = None
+        self,
+        settings: Settings,
+        *,
+        partitions: int,
+        plays_executor: bool,
+        observer: PodObserver | None = None,
+        policies: Policies = NO_POLICIES,
     ) -> None:
         """Know nothing yet.
 
@@ -43,11 +50,12 @@ class Replay:
             partitions: of the topics that were recorded.
             plays_executor: each `Evict` succeeds and its pod goes; else results are those of the recording.
             observer: looks at the pods that it wants to, after each record about them.
+            policies: those that stand from the beginning to the end.
         """
         own = settings.model_copy(update={"topic_prefix": "", "partitions": partitions})
         config = partition_config(own, settings.max_record_bytes)
         self.epochs: list[EpochBegun] = []
-        self._config = dataclasses.replace(config, on_epoch=self.epochs.append)
+        self._config = dataclasses.replace(config, on_epoch=self.epochs.append, policies=lambda: policies)
         self._plays_executor = plays_executor
         self._observer = observer
         self._partitions: dict[int, VirtualPartition] = {}
@@ -82,6 +90,14 @@ class Replay:
         to_us = self.last_us + int(seconds * 1_000_000)
         for _, partition in sorted(self._partitions.items()):
             yield from partition.advance(to_us)
+
+    def held_back(self) -> Counter[str]:
+        """Count what policies hold now, by `policy/NAME`."""
+        counts: Counter[str] = Counter()
+        for partition in self._partitions.values():
+            for (holder, _), waiting in partition.held_back().items():
+                counts[holder] += waiting.count
+        return counts
 
     def addresses(self) -> Iterator[str]:
         """Give NAMESPACE/NAME of each pod that is known now."""

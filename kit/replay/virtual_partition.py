@@ -21,6 +21,7 @@ from evictstream.models.instants import MILLISECOND_US
 from evictstream.streams.engine.core.outbox import Outbox
 from evictstream.streams.partition.config import PartitionConfig
 from evictstream.streams.partition.eviction_partition import EvictionPartition
+from evictstream.streams.partition.overdue import Waiting
 
 FIRE_LIMIT: Final = 1_000
 """Cost of one turn of timers; what is left fires in the next turn, at the same instant."""
@@ -92,6 +93,9 @@ class VirtualPartition:
     def take(self, records: Sequence[RecordedRecord]) -> Iterator[ReplayedMessage]:
         """Apply records of this partition in their order, firing before each what is due by then."""
         self._place = 0
+        if not self.now_us and records:  # buckets of policies are empty here, as after a takeover
+            self.now_us = records[0].appended_us
+            self._logic.fire(self.now_us, FIRE_LIMIT, self._outbox)
         while self._place < len(records):
             record = records[self._place]
             yield from self.advance(record.appended_us)
@@ -109,6 +113,10 @@ class VirtualPartition:
         if to_us < self.now_us:
             self.set_back += 1
         self.now_us = max(self.now_us, to_us)
+
+    def held_back(self) -> dict[tuple[str, str], Waiting]:
+        """Return what is held now, by what and by cluster."""
+        return self._logic.held_back()
 
     def addresses(self) -> Iterator[str]:
         """Give NAMESPACE/NAME of each pod that is known now."""

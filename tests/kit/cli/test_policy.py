@@ -209,3 +209,28 @@ def test_a_policy_that_cannot_be_read_is_shown_and_removed(declared: Settings) -
     assert b"unreadable: nothing is evicted" in run(declared, "policy", "get").stdout
     assert run(declared, "policy", "delete", "odd", "--why", "typing error").returncode == 0
     assert shown(declared) == []
+
+
+RECOVERY = Path(__file__).parents[3] / "examples/incidents/recovery-before-deadline-no-evictor/events.jsonl.gz"
+NOWHERE = Settings.model_validate({"bootstrap_servers": "127.0.0.1:1"})
+
+
+def test_policies_are_tried_on_a_recording_without_kafka(tmp_path: Path) -> None:
+    path = tmp_path / "p.yaml"
+    path.write_text("name: calm\nsettle: 60s\n---\nname: pace\nlimit: {rate: 1/s}\nfor: {nodes: [none]}\n")
+    result = run(NOWHERE, "policy", "test", str(path), "--on", str(RECOVERY), "-o", "json")
+    assert (result.returncode, result.stderr) == (0, b"")
+    found = json.loads(result.stdout)
+    assert [one["name"] for one in found["policies"]] == ["calm", "pace"]
+    assert (found["without"]["issued"], found["with"]["issued"], found["spared"]) == (12, 0, 12)
+    assert {(one["kind"], one["with"]) for one in found["differences"]} == {("OnlyThere", None)}
+
+    told = run(NOWHERE, "policy", "test", str(path), "--on", str(RECOVERY)).stdout.decode()
+    assert "its reason went while it waited: TaintRemoved" in told
+
+
+def test_a_trial_without_a_recording_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "p.yaml"
+    path.write_text("name: calm\nsettle: 60s\n")
+    for arguments in (["--on", str(tmp_path / "nothing")], []):
+        assert run(NOWHERE, "policy", "test", str(path), *arguments).returncode == ExitCode.WRONG_USE

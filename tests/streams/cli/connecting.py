@@ -51,6 +51,7 @@ ALONE: Final = {
     "broker",
     "completion",
     "config",
+    "policy test",
     "rules taint",
     "rules tolerations",
     "rules verdict",

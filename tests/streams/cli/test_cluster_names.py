@@ -48,6 +48,7 @@ def test_the_commands_that_name_a_cluster_are_found() -> None:
         "hold",
         "import",
         "record",
+        "policy test",
         "replay",
         "shadow",
         "what-if",

@@ -51,10 +51,11 @@ FOREIGN = {
 }
 OTHERS = frozenset().union(*FOREIGN.values())
 
-READERS = {"explain", "replay", "what-if"}
+READERS = {"explain", "policy test", "replay", "what-if"}
 SAID_OF = {
     "kit/rules/kubectl": {"rules taint"},
     "kit/what_if/change.py": {"rules taint"},
+    "kit/cli/policy_revisions.py": {"policy apply"},
     "streams/cli/steering_records.py": {"hold", "release", "policy apply", "policy delete"},
     "streams/cli/confirmation.py": {"accept-gap", "cluster forget"},
     "kit/cli/incomplete.py": {*READERS, "import"},

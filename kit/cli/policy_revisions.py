@@ -1,0 +1,66 @@
+"""The next revisions of policies that people have written into files."""
+
+from __future__ import annotations
+
+import datetime as dt
+import time
+
+from evictstream.kit.cli.policy_files import WrittenPolicy
+from evictstream.models.messages.policy import POLICY_KIND, EarlierSpec, Policy
+from evictstream.models.messages.vocabulary import API_VERSION
+from evictstream.models.steering.policies import MOST_POLICIES, Policies
+from evictstream.streams.cli.steering_records import check_why, who
+from evictstream.streams.errors import FoundProblemError, WrongUseError
+
+
+def revised(written: list[WrittenPolicy], policies: Policies, why: str | None) -> list[Policy]:
+    """Return the next revisions of those that differ from what stands.
+
+    Raises:
+        WrongUseError: nobody says why.
+        FoundProblemError: there would be too many.
+    """
+    found = []
+    for one in written:
+        standing = policies.standing.get(one.name)
+        reason = check_why(why) if why is not None else one.why
+        if standing is not None and _is_as_written(standing.policy, one, reason):
+            continue
+        if not reason:
+            raise WrongUseError(f"policy {one.name} does not say why", next_step="write `why:` into it, or give --why")
+        found.append(next_revision(one.name, policies, why=reason, written=one))
+    standing_names = {name for name, one in policies.standing.items() if one.policy.spec is not None}
+    if len(standing_names.union(one.name for one in written)) > MOST_POLICIES:
+        raise FoundProblemError(
+            f"there would be more than {MOST_POLICIES} policies", next_step="write the patterns into fewer"
+        )
+    return found
+
+
+def _is_as_written(policy: Policy, written: WrittenPolicy, why: str) -> bool:
+    same = (policy.spec, policy.spread_seconds) == (written.spec, written.spread_seconds)
+    return same and why in ("", policy.why)
+
+
+def next_revision(name: str, policies: Policies, *, why: str, written: WrittenPolicy | None = None) -> Policy:
+    """Return the record after the one that stands; one without a spec where nothing is written."""
+    standing = policies.standing.get(name)
+    spread_seconds = 60 if written is None else written.spread_seconds
+    spec = None if written is None else written.spec
+    earlier: tuple[EarlierSpec, ...] = ()
+    if standing is not None:
+        if written is None:
+            spread_seconds = standing.policy.spread_seconds
+        earlier = standing.replaced_by(spec, time.time_ns() // 1_000)
+    return Policy(
+        api_version=API_VERSION,
+        kind=POLICY_KIND,
+        name=name,
+        revision=1 if standing is None else standing.policy.revision + 1,
+        why=why,
+        by=who(),
+        applied_at=dt.datetime.now(dt.UTC),
+        spec=spec,
+        spread_seconds=spread_seconds,
+        earlier=earlier,
+    )
