@@ -27,6 +27,8 @@ class ClusterState(msgspec.Struct, frozen=True, omit_defaults=True):
         epoch: the newest epoch that its feed has named; records of earlier epochs are stale.
         uid: identifies the cluster in this epoch: the UID of its namespace `kube-system`; empty if not known.
         queue: what its executor last reported; `None` if it never has.
+        labels: as its feed has last named them.
+        published: sequence of its newest record on the fleet's topics; 0 if none stands there.
     """
 
     nodes_heartbeat_at_us: int = 0
@@ -35,6 +37,8 @@ class ClusterState(msgspec.Struct, frozen=True, omit_defaults=True):
     epoch: int = 0
     uid: str = ""
     queue: ExecutorQueue | None = None
+    labels: dict[str, str] = {}
+    published: int = 0
 
     @property
     def is_heard(self) -> bool:
@@ -138,7 +142,7 @@ def heartbeat(state: ClusterState, signal: Heartbeat, *, on_nodes: bool, appende
         return None
     if on_nodes:
         newest_at_us = max(admitted.nodes_heartbeat_at_us, appended_at_us)
-        return msgspec.structs.replace(admitted, nodes_heartbeat_at_us=newest_at_us)
+        return msgspec.structs.replace(admitted, nodes_heartbeat_at_us=newest_at_us, labels=signal.cluster_labels)
     newest_at_us = max(admitted.pods_heartbeat_at_us, appended_at_us)
     return msgspec.structs.replace(admitted, pods_heartbeat_at_us=newest_at_us)
 

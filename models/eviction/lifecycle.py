@@ -37,7 +37,7 @@ _HASH_BITS: Final = 32  # of a CRC-32
 _LARGEST_SHIFT: Final = 40
 
 _LEAVING = (Verdict.POD_TERMINATING, Verdict.POD_FINISHED, Verdict.POD_GONE, Verdict.POD_REPLACED)
-_FAILURES = (Outcome.FAILED, Outcome.OBSOLETE, Outcome.REFUSED)
+FAILURES = (Outcome.FAILED, Outcome.OBSOLETE, Outcome.REFUSED)
 
 
 def has_to_decide(aggregate: NodeAggregate, pod: PodState) -> bool:
@@ -92,7 +92,7 @@ def report(step: Step, pod: PodState, eviction: Eviction, result: ResultEvent, n
     else:
         after = msgspec.structs.replace(
             eviction,
-            state=_RETRYING if outcome in _FAILURES else eviction.state,
+            state=_RETRYING if outcome in FAILURES else eviction.state,
             next_attempt_us=next_attempt_us,
             outcome=outcome,
             held_by=result.held_by if outcome is Outcome.HELD else None,

@@ -31,6 +31,7 @@ def render(step: Step, pod: PodState, change: Transition) -> None:
         TransitionError: see `move`.
     """
     eviction = move(pod, change)
+    step.moves.append((change.before, change.after))
     if change.decision is not None:
         _tell(step, pod, eviction, change, change.decision)
     step.write_eviction(pod)

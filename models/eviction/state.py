@@ -6,6 +6,8 @@ so it is lean: structs that the garbage collector does not track, shared tolerat
 derived. Therefore it has no windows: `decision.py` derives them (semantics.md 12.4).
 """
 
+from typing import Final, NamedTuple
+
 import msgspec
 
 from evictstream.models.kubernetes.resource_versions import Version
@@ -202,6 +204,23 @@ class DeletionMemory(msgspec.Struct, frozen=True, gc=False):
     opened: int = 0
 
 
+class CountedNode(NamedTuple):
+    """A node as it was when it was counted.
+
+    Attributes:
+        node: its state; the same object until it changes.
+        standing: see `levels.standing_of`.
+        pods: how many were on it.
+    """
+
+    node: NodeState | None
+    standing: int
+    pods: int
+
+
+NOT_COUNTED: Final = CountedNode(None, 0, 0)
+
+
 class NodeAggregate:
     """One node with its pods, and the earlier nodes and deleted pods that are remembered.
 
@@ -220,12 +239,14 @@ class NodeAggregate:
             forgotten with all its rows. There the caller sets a number above all ordinals used before, so that no
             `evictionId` is used again.
         addresses: the nodes of all pods of the cluster, by address; shared by its nodes.
+        counted: what of it the counts of its cluster contain (`levels.py`); in memory only.
     """
 
     __slots__ = (
         "_by_address",
         "addresses",
         "cluster",
+        "counted",
         "deleted_pods",
         "earlier_nodes",
         "first_ordinal",
@@ -253,6 +274,7 @@ class NodeAggregate:
         self.orphans: dict[str, Eviction] = {}
         self.purge_at_us: int | None = None
         self.addresses: dict[str, NodeAggregate] = {} if addresses is None else addresses
+        self.counted = NOT_COUNTED
         self._by_address: dict[str, PodState] | None = None
 
     @property

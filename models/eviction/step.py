@@ -60,6 +60,7 @@ class Changes(msgspec.Struct, frozen=True):
             same UID may be dropped or kept: a stale wake-up does no harm.
         is_last: whether the step is whole; if not, other slices of it follow.
         hold: what holds an attempt that would be issued; None if nothing does.
+        moves: each eviction that has changed, as it was and as it is; None where there is none.
     """
 
     effect: InputEffect
@@ -69,6 +70,7 @@ class Changes(msgspec.Struct, frozen=True):
     wakeups: Sequence[tuple[int, str]] = ()
     is_last: bool = True
     hold: Hold | None = None
+    moves: Sequence[tuple[Eviction | None, Eviction | None]] = ()
 
 
 UNCHANGED: Final = Changes(InputEffect.UNCHANGED)
@@ -97,7 +99,7 @@ class Step:
         coverages: cache for `decide`, shared by the pods of the step.
         commands: to executors, in the order of sending.
         decisions: records for people, in the order of deciding.
-        wakeups: as in `Changes`.
+        wakeups: as in `Changes`, and `moves`.
     """
 
     __slots__ = (
@@ -116,6 +118,7 @@ class Step:
         "held_by",
         "hold",
         "key",
+        "moves",
         "node_uid",
         "patience_us",
         "rules",
@@ -146,6 +149,7 @@ class Step:
         self.commands: list[EvictionCommand] = []
         self.decisions: list[DecisionRecord] = []
         self.wakeups: list[tuple[int, str]] = []
+        self.moves: list[tuple[Eviction | None, Eviction | None]] = []
         self._rows: dict[bytes, bytes | None] = {}
         self._kind = kind
         self._origin = origin
@@ -266,6 +270,7 @@ class Step:
                 decisions=self.decisions,
                 wakeups=self.wakeups,
                 hold=self.hold,
+                moves=self.moves,
             )
         if self.wakeups or self.hold is not None:
             return Changes(InputEffect.UNCHANGED, wakeups=self.wakeups, hold=self.hold)
@@ -274,7 +279,7 @@ class Step:
     def finish_slice(self) -> Changes:
         """Return the changes so far, and begin the next slice."""
         changes = msgspec.structs.replace(self.finish(), is_last=False)
-        self._rows, self.commands, self.decisions, self.wakeups = {}, [], [], []
+        self._rows, self.commands, self.decisions, self.wakeups, self.moves = {}, [], [], [], []
         return changes
 
 

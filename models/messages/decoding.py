@@ -32,6 +32,7 @@ from evictstream.models.messages.envelope import (
 from evictstream.models.messages.events import NodeEvent, Origin, PodEvent, ResultEvent
 from evictstream.models.messages.executor_report import decode_report, is_report
 from evictstream.models.messages.fields import Epoch
+from evictstream.models.messages.fleet import LONGEST_LABEL_KEY, LONGEST_LABEL_VALUE, MOST_CLUSTER_LABELS
 from evictstream.models.messages.object_limits import (
     LARGEST_LIST,
     LONGEST_CLUSTER_UID,
@@ -69,6 +70,7 @@ class _Watch(msgspec.Struct, rename="camel", gc=False):
     epoch: Epoch = 0
     listed_at: Moment | None = None
     cluster_uid: str | None = None
+    cluster_labels: dict[str, str] | None = None
     listing: Listing | None = None
 
 
@@ -256,6 +258,7 @@ def _read_signal(watch: _Watch, cluster: str, append_at_us: int, origin: Origin,
                 listed_at_us=listed_at_us,
                 epoch=watch.epoch,
                 cluster_uid=watch.cluster_uid or "",
+                cluster_labels=_read_labels(watch.cluster_labels or {}),
             )
         case "LISTED":
             return _read_listing(watch, cluster, at_us, origin)
@@ -269,6 +272,14 @@ def _read_signal(watch: _Watch, cluster: str, append_at_us: int, origin: Origin,
             raise Unreadable(UnreadableReason.MISSING_FIELD, "type")
         case _:
             raise Unreadable(UnreadableReason.UNKNOWN_EVENT_TYPE, "type")
+
+
+def _read_labels(labels: dict[str, str]) -> dict[str, str]:
+    """Refuse labels that would make a cluster's row large."""
+    is_long = any(len(key) > LONGEST_LABEL_KEY or len(value) > LONGEST_LABEL_VALUE for key, value in labels.items())
+    if is_long or len(labels) > MOST_CLUSTER_LABELS:
+        raise Unreadable(UnreadableReason.OVERSIZED, "clusterLabels")
+    return labels
 
 
 def _read_listing(watch: _Watch, cluster: str, at_us: int, origin: Origin) -> Listed:

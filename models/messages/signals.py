@@ -17,6 +17,7 @@ class Heartbeat(msgspec.Struct, frozen=True, gc=False, kw_only=True):
             not say. The records before the heartbeat cover all that was deleted until then, so it closes a gap.
         epoch: that of its listing.
         cluster_uid: UID of the cluster's namespace `kube-system`; empty if the feed does not say.
+        cluster_labels: what its feed was told of the cluster. Those on the nodes topic count.
     """
 
     cluster: str
@@ -24,6 +25,7 @@ class Heartbeat(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     listed_at_us: int | None
     epoch: int = 0
     cluster_uid: str = ""
+    cluster_labels: dict[str, str] = {}
 
 
 class Listed(msgspec.Struct, frozen=True, gc=False, kw_only=True):

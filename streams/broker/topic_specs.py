@@ -5,6 +5,7 @@
 | nodes, pods, results | append time | by time | partition count, policy, time stamps |
 | commands, decisions, dead letters | free | by time | partition count, policy |
 | feeds | free | compacted | policy |
+| clusters, fleet | free | compacted | partition count, policy |
 | brakes, policies | append time | compacted | partition count, policy, time stamps |
 | state changelog | append time | compacted | partition count, policy, time stamps |
 
@@ -33,6 +34,9 @@ TIMESTAMP_TYPE: Final = "message.timestamp.type"
 # one. With Kafka's default of 1 GiB the open segments of a fleet with 2,000 changes a second would grow for an hour, to
 # about 2 GB. With 64 MiB those of four partitions could still hold six times the 40 MB that 150,000 pods take.
 _CHANGELOG_SEGMENT_BYTES = 16 * 1024 * 1024
+# The same for what is published, of which a cluster that changes has a kilobyte each second: who reads it from its
+# beginning reads at most some of these of each partition.
+_PUBLISHED_SEGMENT_BYTES = 4 * 1024 * 1024
 _MILLISECONDS_PER_HOUR = 3_600_000
 _MILLISECONDS_PER_MINUTE = 60_000
 
@@ -58,7 +62,10 @@ class TopicSpec:
 
 
 def topic_specs(settings: Settings) -> tuple[TopicSpec, ...]:
-    """Return the specification of every topic, in this order: inputs, outputs, changelog, feeds, brakes, policies."""
+    """Return the specification of every topic.
+
+    In this order: inputs, outputs, changelog, feeds, brakes, policies, clusters, fleet.
+    """
     return (
         *(_input(settings, name) for name in settings.input_topics),
         _output(settings, settings.commands_topic, settings.command_retention_hours),
@@ -68,6 +75,8 @@ def topic_specs(settings: Settings) -> tuple[TopicSpec, ...]:
         _feeds(settings),
         _steering(settings, settings.brakes_topic),
         _steering(settings, settings.policies_topic),
+        _published(settings, settings.clusters_topic),
+        _published(settings, settings.fleet_topic),
     )
 
 
@@ -118,6 +127,21 @@ def _steering(settings: Settings, name: str) -> TopicSpec:
     )
 
 
+def _published(settings: Settings, name: str) -> TopicSpec:
+    return TopicSpec(
+        name=name,
+        partitions=settings.partitions,
+        replication_factor=settings.replication_factor,
+        # Tombstones stay for Kafka's day: readers are other people's programs, and may be down for a night.
+        configs={
+            CLEANUP_POLICY: "compact",
+            **_compaction(settings, _PUBLISHED_SEGMENT_BYTES),
+            **_common(settings),
+        },
+        essential=frozenset({"partitions", CLEANUP_POLICY}),
+    )
+
+
 def _changelog(settings: Settings) -> TopicSpec:
     return TopicSpec(
         name=settings.changelog_topic,
@@ -127,14 +151,20 @@ def _changelog(settings: Settings) -> TopicSpec:
             # With "delete", Kafka would drop rows that have not changed for a week.
             CLEANUP_POLICY: "compact",
             TIMESTAMP_TYPE: "LogAppendTime",
-            "segment.bytes": str(_CHANGELOG_SEGMENT_BYTES),
-            "segment.ms": str(int(settings.changelog_segment_minutes * _MILLISECONDS_PER_MINUTE)),
-            "min.cleanable.dirty.ratio": f"{settings.changelog_dirty_ratio:g}",
+            **_compaction(settings, _CHANGELOG_SEGMENT_BYTES),
             "delete.retention.ms": _milliseconds(settings.changelog_delete_retention_hours),
             **_common(settings),
         },
         essential=frozenset({"partitions", CLEANUP_POLICY, TIMESTAMP_TYPE}),
     )
+
+
+def _compaction(settings: Settings, segment_bytes: int) -> Mapping[str, str]:
+    return {
+        "segment.bytes": str(segment_bytes),
+        "segment.ms": str(int(settings.changelog_segment_minutes * _MILLISECONDS_PER_MINUTE)),
+        "min.cleanable.dirty.ratio": f"{settings.changelog_dirty_ratio:g}",
+    }
 
 
 def _common(settings: Settings) -> Mapping[str, str]:

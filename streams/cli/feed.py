@@ -36,6 +36,14 @@ def feed(
     new_epoch: Annotated[
         bool, typer.Option("--new-epoch", help="This cluster replaces another one with the same name.")
     ] = False,
+    labels: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--label",
+            help="Label of each of these clusters, for readers of the fleet; repeatable.",
+            metavar="KEY=VALUE",
+        ),
+    ] = None,
 ) -> ExitCode:
     """Watch the nodes and pods of clusters and write them to the topics, until stopped.
 
@@ -54,8 +62,10 @@ def feed(
 
     * `evictstream feed --cluster prod-eu-1` with the current context
     * `evictstream feed --cluster prod-eu-1=admin@eu --cluster prod-us-1=admin@us`
+    * `evictstream feed --cluster prod-eu-1 --label tier=gold --label topology.example.com/site=fra`
     """
     with service_imports():
+        from evictstream.streams.feed.cluster_labels import labels_of
         from evictstream.streams.feed.cluster_names import contexts_by_cluster
         from evictstream.streams.feed.fleet import feed_clusters
         from evictstream.streams.kubernetes.access import ClusterAccess
@@ -70,6 +80,7 @@ def feed(
             settings=global_options(context).settings_of_service(),
             keep_whole=whole,
             new_epoch=new_epoch,
+            labels=labels_of(labels or ()),
             is_stopped=stop_signals.is_stopped,
         )
     return ExitCode.DONE

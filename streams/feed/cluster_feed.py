@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Final
 
 import msgspec
@@ -79,6 +79,7 @@ class ClusterFeed(threading.Thread):
         keep_whole: bool,
         new_epoch: bool,
         relist_seconds: float,
+        labels: Mapping[str, str] | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """Make the thread.
@@ -91,6 +92,7 @@ class ClusterFeed(threading.Thread):
             keep_whole: whether objects are not trimmed.
             new_epoch: whether the cluster may take over the name of another one.
             relist_seconds: most between two listings.
+            labels: of the cluster, for those who read of the fleet.
             clock: monotonic, in seconds: when it is time to list again.
         """
         super().__init__(name=f"{cluster} feed", daemon=True)
@@ -111,6 +113,7 @@ class ClusterFeed(threading.Thread):
         self._keep_whole = keep_whole
         self._new_epoch = new_epoch
         self._relist_seconds = relist_seconds
+        self._labels = labels or {}
         self._clock = clock
         self._lease = FeedLease(settings, cluster)
         self._stopped = threading.Event()
@@ -193,7 +196,7 @@ class ClusterFeed(threading.Thread):
             self.has_fed, self.refusal = True, None
             self._keep(state)
             self._log.info("feed started", epoch=state.epoch, uid=state.cluster_uid, host=connection.host)
-            records = FeedRecords(cluster=self.cluster, uid=state.cluster_uid, epoch=state.epoch)
+            records = FeedRecords(cluster=self.cluster, uid=state.cluster_uid, epoch=state.epoch, labels=self._labels)
             self._kinds = [self._kind_feed(kind, connection, records) for kind in self.counts]
             for kind in self._kinds:
                 kind.start()
@@ -365,6 +368,7 @@ class ClusterFeed(threading.Thread):
     def _write_heartbeats(self, records: FeedRecords, at_us: int) -> None:
         for kind, topic in zip(self._kinds, (self._settings.nodes_topic, self._settings.pods_topic), strict=True):
             assert kind.progress.listed_at_us is not None  # noqa: S101 - it is proven
-            value = records.heartbeat(at_us, kind.progress.listed_at_us)
+            on_nodes = topic == self._settings.nodes_topic
+            value = records.heartbeat(at_us, kind.progress.listed_at_us, on_nodes=on_nodes)
             self._publisher.send(topic, records.key, value)
         self.heartbeats += 1

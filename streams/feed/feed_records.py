@@ -22,11 +22,13 @@ class FeedRecords:
         cluster: its name.
         uid: UID of its namespace `kube-system`.
         epoch: of its resource versions.
+        labels: of it; heartbeats on nodes have them.
     """
 
     cluster: str
     uid: str
     epoch: int
+    labels: Mapping[str, str] = dataclasses.field(default_factory=dict)
 
     @property
     def key(self) -> bytes:
@@ -43,9 +45,10 @@ class FeedRecords:
         """Put a change together, without encoding the object once more."""
         return b"".join((head, instant_text(at_us).encode(), b'","object":', object_, b"}"))
 
-    def heartbeat(self, at_us: int, listed_at_us: int) -> bytes:
+    def heartbeat(self, at_us: int, listed_at_us: int, *, on_nodes: bool = True) -> bytes:
         """Make a sign of life, with the begin of the newest complete listing."""
-        return self._signal("HEARTBEAT", at_us, {"listedAt": instant_text(listed_at_us)})
+        named = {"clusterLabels": self.labels} if on_nodes and self.labels else {}
+        return self._signal("HEARTBEAT", at_us, {"listedAt": instant_text(listed_at_us), **named})
 
     def listed(self, at_us: int, version: str, uids: Mapping[str, Sequence[str]]) -> Iterator[bytes]:
         """Say what a complete listing holds.

@@ -43,6 +43,7 @@ def feed_clusters(
     settings: Settings,
     keep_whole: bool,
     new_epoch: bool,
+    labels: Mapping[str, str] | None = None,
     is_stopped: Callable[[], bool],
 ) -> None:
     """Feed clusters until stopped, then write what was read.
@@ -52,6 +53,7 @@ def feed_clusters(
         settings: which Kafka and topics.
         keep_whole: whether objects are not trimmed.
         new_epoch: whether a cluster may take over the name of another one.
+        labels: of each of the clusters.
         is_stopped: asked several times a second.
 
     Raises:
@@ -83,6 +85,7 @@ def feed_clusters(
                 keep_whole=keep_whole,
                 new_epoch=new_epoch,
                 relist_seconds=relist_seconds,
+                labels=labels,
             )
             for name, access in accesses.items()
         ]

@@ -124,9 +124,16 @@ class Clusters:
         return {cluster.name for cluster in self.by_key.values() if cluster.state.queue is None}
 
     def forget(self, cluster: str, appended_at_us: int, outbox: Outbox) -> None:
-        """Make all earlier records of a cluster void, heartbeats included."""
-        self._write(cluster, ClusterState(forgotten_at_us=appended_at_us), outbox)
+        """Make all earlier records of a cluster void, heartbeats included; what is published has to be taken back."""
+        published = self.named(cluster).state.published
+        self._write(cluster, ClusterState(forgotten_at_us=appended_at_us, published=published), outbox)
         self.accept_gap(cluster, outbox)
+
+    def published(self, cluster: Cluster, sequence: int, outbox: Outbox) -> None:
+        """Keep the sequence of a cluster's newest record on the fleet's topics; 0 once none stands there."""
+        self._write(cluster.name, msgspec.structs.replace(cluster.state, published=sequence), outbox)
+        if cluster.is_empty:
+            self.by_key.pop(cluster.key, None)
 
     def open_gap(self, lost: dict[str, int], now_us: int, outbox: Outbox) -> None:
         """Hold evictions back until each cluster with nodes has been listed again, or its gap is accepted."""

@@ -41,6 +41,8 @@ class PartitionConfig:
     commands_topic: str
     decisions_topic: str
     dead_letters_topic: str
+    clusters_topic: str
+    fleet_topic: str
     partitions: int
     rules: RuleParameters
     limits: InputLimits

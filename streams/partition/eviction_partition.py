@@ -57,6 +57,7 @@ from evictstream.streams.partition.fast_path import LARGE_BYTES, FastPath
 from evictstream.streams.partition.firing import Firing, wanted_wakeups
 from evictstream.streams.partition.future_times import FutureTimes
 from evictstream.streams.partition.overdue import open_evictions
+from evictstream.streams.partition.published import PublishedFleet
 from evictstream.streams.partition.record_sizes import SHARE, fitting
 from evictstream.streams.partition.step_effects import StepEffects
 from evictstream.streams.partitioner import partition_of
@@ -86,6 +87,7 @@ class EvictionPartition:
 
     Attributes:
         firing: its timers, and what waits for a silent feed.
+        published: what of its clusters anyone may read.
     """
 
     def __init__(
@@ -110,6 +112,7 @@ class EvictionPartition:
         self._timers = TimerHeap(lambda: wanted_wakeups(self._nodes), lean_floor=config.lean_floor)
         self._effects = StepEffects(partition, config, self._timers, self._clusters)
         self.firing = Firing(config, self._nodes, self._clusters, timers=self._timers, effects=self._effects)
+        self.published = PublishedFleet(config, self._clusters, self._effects.levels, self.firing.held_of)
 
     def load(self, key: bytes, value: bytes | None) -> None:
         """Load one row of the changelog."""
@@ -125,6 +128,7 @@ class EvictionPartition:
             self._clusters.keep(self._clusters.named(node.cluster)).add(node)
             self._nodes[node.timer_key] = node
             uids = open_evictions(node)
+            self._effects.load(node, uids)
             self._effects.pending[node.cluster] += len(uids)
             evictions += [(node, uid) for uid in uids]
         self._loader = RowLoader()  # its indexes are needed no more
@@ -307,6 +311,7 @@ class EvictionPartition:
         cluster.addresses.clear()
         self.firing.waiting_for_feed.pop(cluster.name, None)
         self._effects.pending.pop(cluster.name, None)
+        self._effects.levels.pop(cluster.name, None)
         self._clusters.forget(cluster.name, record.timestamp * MILLISECOND_US, outbox)
 
     def caught_up(self, now_us: int, outbox: Outbox) -> Iterator[Part]:

@@ -115,6 +115,7 @@ class Firing:
             del self._nodes[aggregate.timer_key], cluster.nodes[aggregate.name]
             if not cluster.nodes:
                 del self._effects.pending[cluster.name]
+                self._effects.levels.pop(cluster.name, None)
                 self._clusters.drop_empty(cluster, outbox)
         return cost
 
@@ -133,12 +134,18 @@ class Firing:
 
         A policy counts as one, whatever its revision and clause.
         """
-        found: dict[tuple[str, str], Waiting] = {}
-        for (by, cluster), (count, (key, uid)) in self.held.counts().items():
+        return {(by, cluster): waits for cluster in self.held.by_cluster for by, waits in self.held_of(cluster).items()}
+
+    def held_of(self, cluster: str) -> dict[str, Waiting]:
+        """Return the same of one cluster, by what holds."""
+        found: dict[str, Waiting] = {}
+        if cluster not in self.held.by_cluster:
+            return found
+        for by, (count, (key, uid)) in self.held.counts(cluster).items():
             eviction = self._nodes[key].pods[uid].eviction
             due_us = 0 if eviction is None else eviction.held_since_us
-            place = (holder_of(by), cluster)
-            found[place] = found.get(place, NONE_WAITING).joined(Waiting(count, due_us))
+            holder = holder_of(by)
+            found[holder] = found.get(holder, NONE_WAITING).joined(Waiting(count, due_us))
         return found
 
     def _wake_heard(self, silent: set[str]) -> None:

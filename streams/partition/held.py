@@ -133,16 +133,16 @@ class HeldEvictions:
             if (key, uid) in places:
                 self._timers.push((self._now_us, key, uid))
 
-    def counts(self) -> dict[tuple[str, str], tuple[int, PodPlace]]:
-        """Count what is held, by what and by cluster, with the one that was held first; 2 ms for 45,000."""
-        found: dict[tuple[str, str], tuple[int, PodPlace]] = {}
-        for cluster, places in self.by_cluster.items():
-            counts = collections.Counter(places.values())
-            for place, by in places.items():
-                if (by, cluster) not in found:
-                    found[by, cluster] = counts.pop(by), place
-                    if not counts:
-                        break
+    def counts(self, cluster: str) -> dict[str, tuple[int, PodPlace]]:
+        """Count what is held of a cluster, by what, with the one that was held first; 2 ms for 45,000."""
+        found: dict[str, tuple[int, PodPlace]] = {}
+        places = self.by_cluster.get(cluster, {})
+        counts = collections.Counter(places.values())
+        for place, by in places.items():
+            if by not in found:
+                found[by] = counts.pop(by), place
+                if not counts:
+                    break
         return found
 
 

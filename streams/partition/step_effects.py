@@ -9,6 +9,7 @@ from __future__ import annotations
 import collections
 from typing import TYPE_CHECKING
 
+from evictstream.models.eviction.levels import ClusterLevels
 from evictstream.models.messages.vocabulary import DecisionKind
 from evictstream.streams.engine.core.batches import UnusableRecord
 from evictstream.streams.partition.dead_letters import put_dead_letter
@@ -17,7 +18,10 @@ from evictstream.streams.partition.issued_evictions import IssuedEvictions
 from evictstream.streams.partition.messages import MessageWriter
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from evictstream.models.eviction import Changes, NodeAggregate
+    from evictstream.models.eviction.levels import Move
     from evictstream.streams.engine.core.batches import Record
     from evictstream.streams.engine.core.outbox import Outbox
     from evictstream.streams.engine.core.timers import TimerHeap
@@ -34,6 +38,7 @@ class StepEffects:
         pending: open evictions by cluster, 0 for clusters that have nodes here but none.
         issued: issued evictions that have not ended, and those of them without a result since.
         held: those that are due and that brakes or policies hold.
+        levels: how clusters with nodes here stand.
         counts: what became of the records of the input that is being applied.
     """
 
@@ -46,6 +51,7 @@ class StepEffects:
         "counts",
         "held",
         "issued",
+        "levels",
         "pending",
     )
 
@@ -53,6 +59,7 @@ class StepEffects:
         self.pending: collections.Counter[str] = collections.Counter()
         self.counts: collections.Counter[str] = collections.Counter()
         self.issued = IssuedEvictions()
+        self.levels: dict[str, ClusterLevels] = {}
         self.held = HeldEvictions(config.brakes, config.policies, timers)
         self._clusters = clusters
         self._partition = partition
@@ -74,8 +81,21 @@ class StepEffects:
         else:  # most changes need no message
             for row, value in changes.rows:
                 outbox.put(row, value)
+        counted = aggregate.counted
+        if changes.moves or counted.node is not aggregate.node or counted.pods != len(aggregate.pods):
+            self._count(aggregate, changes.moves)
         for at_us, uid in changes.wakeups:
             self._timers.push((at_us, key, uid))
+
+    def load(self, aggregate: NodeAggregate, uids: Iterable[str]) -> None:
+        """Count a node that was loaded, with the evictions of these pods."""
+        self._count(aggregate, [(None, aggregate.pods[uid].eviction) for uid in uids])
+
+    def _count(self, aggregate: NodeAggregate, moves: Iterable[Move]) -> None:
+        levels = self.levels.get(aggregate.cluster)
+        if levels is None:
+            levels = self.levels[aggregate.cluster] = ClusterLevels()
+        levels.take(aggregate, moves)
 
     def put_part(self, changes: Changes, aggregate: NodeAggregate, outbox: Outbox) -> None:
         """Add what one part of a step has decided, for a step about this node alone."""

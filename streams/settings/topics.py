@@ -145,9 +145,30 @@ class TopicSettings(SettingsGroup):
         return f"{self.topic_prefix}policies"
 
     @property
+    def clusters_topic(self) -> str:
+        """Who each cluster is."""
+        return f"{self.topic_prefix}clusters"
+
+    @property
+    def fleet_topic(self) -> str:
+        """How each cluster and zone stands."""
+        return f"{self.topic_prefix}fleet"
+
+    @property
     def changelog_topic(self) -> str:
         """Rows. Faust names it after application and table (`state`)."""
         return f"{self.faust_app_id}-state-changelog"
+
+    @property
+    def written_topics(self) -> tuple[str, str, str, str, str]:
+        """What workers write beside the changelog."""
+        return (
+            self.commands_topic,
+            self.decisions_topic,
+            self.dead_letters_topic,
+            self.clusters_topic,
+            self.fleet_topic,
+        )
 
     @property
     def input_topics(self) -> tuple[str, str, str]:

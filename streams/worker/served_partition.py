@@ -10,13 +10,19 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from evictstream.streams.partition.overdue import Overdue, Waiting
+    from evictstream.streams.partition.published import PublishedFleet
 
 
 class ServedPartition(PartitionLogic, Protocol):
     """A partition as gates, timers, snapshots and metrics see it; `EvictionPartition` is the one that is served.
 
     Times are microseconds UTC. All methods only read, and run on the event loop's thread.
+
+    Attributes:
+        published: what of its clusters anyone may read.
     """
+
+    published: PublishedFleet
 
     def clock_objection(self) -> str | None:
         """Return why the times of the log are not to be trusted, or `None`."""

@@ -44,7 +44,7 @@ async def checked_record_limit(settings: Settings) -> int:
         await asyncio.sleep(MISSING_LOOK_SECONDS)
         report = await asyncio.to_thread(check_topics, settings, used)
     report.raise_if_breaking()
-    written = (settings.commands_topic, settings.decisions_topic, settings.dead_letters_topic, settings.changelog_topic)
+    written = (*settings.written_topics, settings.changelog_topic)
     report.raise_if_forbidden(
         "READ", (*settings.input_topics, settings.brakes_topic, settings.policies_topic, *written)
     )

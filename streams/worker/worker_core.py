@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from evictstream.streams.engine.core.partitions import Partitions
 from evictstream.streams.partition.eviction_partition import EvictionPartition
 from evictstream.streams.worker.clock_watch import ClockWatch
+from evictstream.streams.worker.fleet_publisher import FleetPublisher
 from evictstream.streams.worker.freshness import Freshness
 from evictstream.streams.worker.gates import Gates
 from evictstream.streams.worker.snapshot import Snapshot, view_of
@@ -120,6 +121,7 @@ class WorkerCore:
             "timers": self.timers.run(),
             "freshness": self.freshness.run(),
             "positions": self._write_positions(),
+            "fleet": FleetPublisher(self.partitions, self._clock).run(),
         }
 
     async def _write_positions(self) -> None:

@@ -23,6 +23,7 @@ from evictstream.models.messages.dead_letter import DeadLetterHeaders
 from evictstream.models.messages.decision import decode_decision
 from evictstream.models.messages.decoding import read_node_record, read_pod_record
 from evictstream.models.messages.executor_report import decode_report
+from evictstream.models.messages.fleet import decode_fleet_cluster, decode_fleet_level
 from evictstream.models.messages.policy import decode_policy
 from evictstream.models.messages.result import decode_result
 from evictstream.models.messages.schemas import MESSAGES, schema_texts
@@ -59,6 +60,8 @@ DECODERS: dict[str, Callable[[str], object]] = {
     "command": decode_command,
     "decision": decode_decision,
     "executor-report": decode_report,
+    "fleet-cluster": decode_fleet_cluster,
+    "fleet-level": decode_fleet_level,
     "result": decode_result,
     "watch-event": decode_watch_event,
 }

@@ -5,13 +5,14 @@
 
 from __future__ import annotations
 
+import collections
 import contextlib
 import re
 
 import pytest
 
 from evictstream.kit.cli import get, known_steering, seeing
-from evictstream.kit.see import reading
+from evictstream.kit.see import fleet_topics, reading
 from evictstream.kit.see.steering import UNSTEERED
 from evictstream.kit.see.stored_state import StoredState
 from evictstream.streams.cli import dead_letter_list
@@ -30,7 +31,7 @@ CONSOLES = [example for example in examples(page("see.md")) if example.words == 
 COMMAND = re.compile(r"^\$ evictstream (.+)\n((?:(?!\$ ).*\n)*)", re.MULTILINE)
 
 
-def service() -> StoredState:
+def service() -> State:
     """The service of the page: a node is unreachable, two are in maintenance, and no executor runs for `lab`."""
     rows = State(Settings.model_validate({"partitions": 8}))
     rows.node("prod-eu-1", "n-1", UNREACHABLE)
@@ -46,8 +47,13 @@ def service() -> StoredState:
     lab = rows.partition_of("lab")
     rows.partitions[lab].fire(NOON_US + 79 * SECOND_US, 10, rows.outboxes[lab])
     rows._count = 125
-    rows.heartbeat("prod-eu-1")
+    rows.heartbeat("prod-eu-1", clusterLabels={"tier": "gold"})
     rows.heartbeat("lab")
+    return rows
+
+
+def state_of(rows: State) -> StoredState:
+    """What somebody finds who reads the rows."""
     state = StoredState()
     for number, outbox in enumerate(rows.outboxes):
         for key, value in outbox.rows.items():
@@ -55,10 +61,23 @@ def service() -> StoredState:
     return state
 
 
+def read_published(rows: State, reader: fleet_topics.FleetReader) -> None:
+    """Read what the partitions publish, as of four seconds ago."""
+    for partition, outbox in zip(rows.partitions, rows.outboxes, strict=True):
+        collections.deque(partition.published.turn(NOW_US - 4 * SECOND_US, outbox), maxlen=0)
+        for message in outbox.messages.get(rows.settings.fleet_topic, ()):
+            reader.view.take_level(message.key, message.value)
+        for message in outbox.messages.get(rows.settings.clusters_topic, ()):
+            reader.view.take_cluster(message.key, message.value)
+
+
 @pytest.fixture
 def read_here(monkeypatch: pytest.MonkeyPatch) -> None:
     """The state comes from the rows above instead of Kafka, and the clock stands."""
-    state = service()
+    rows = service()
+    state = state_of(rows)
+    monkeypatch.setattr(fleet_topics.FleetReader, "read", lambda reader: read_published(rows, reader))
+    monkeypatch.setattr("evictstream.kit.cli.status.present_us", lambda: NOW_US)
     monkeypatch.setattr(reading, "read_stored_state", lambda *_, **__: reading.ReadState(state, {}, ()))
     monkeypatch.setattr(dead_letter_list, "read_dead_letters", lambda *_: iter([letter_of(BROKEN)]))
     monkeypatch.setattr(known_steering, "known_steering", lambda _: contextlib.nullcontext(lambda: UNSTEERED))
@@ -81,4 +100,4 @@ def test_commands_print_what_stands_behind_them(example: Example, capsys: pytest
 
 
 def test_the_page_has_examples() -> None:
-    assert len(CONSOLES) == 8
+    assert len(CONSOLES) == 10

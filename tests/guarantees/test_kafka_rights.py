@@ -116,6 +116,7 @@ def test_each_tool_does_its_work_under_its_rights(broker: RightsBroker, tmp_path
         tool("reader", "get", "evictions", "--selector", "pool=spot", "--since", "5m")
         tool("reader", "get", "dead-letters")
         tool("reader", "holds", "--count")
+        tool("reader", "status")
         tool("reader", "describe", "node", "n-1")
     with _tools(broker) as tool:
         tool("operator", "cluster", "forget", "prod", "--yes")

@@ -24,6 +24,8 @@ def one_partition(now_us: Callable[[], int]) -> PartitionConfig:
         commands_topic="commands",
         decisions_topic="decisions",
         dead_letters_topic="dead-letters",
+        clusters_topic="clusters",
+        fleet_topic="fleet",
         partitions=1,
         rules=RuleParameters(),
         limits=InputLimits(),

@@ -65,10 +65,10 @@ class State:
         obj = {"kind": "Pod", "metadata": meta, "spec": spec}
         self._apply(self.settings.pods_topic, cluster, event_type, object=obj)
 
-    def heartbeat(self, cluster: str) -> None:
+    def heartbeat(self, cluster: str, **on_nodes: object) -> None:
         """The feed of a cluster is heard on both topics."""
-        for topic in (self.settings.nodes_topic, self.settings.pods_topic):
-            self._apply(topic, cluster, "HEARTBEAT")
+        self._apply(self.settings.nodes_topic, cluster, "HEARTBEAT", **on_nodes)
+        self._apply(self.settings.pods_topic, cluster, "HEARTBEAT")
 
     def forget(self, cluster: str) -> None:
         """An operator has had a cluster forgotten."""

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from evictstream.models.eviction import (
     UNCHANGED,
     Changes,
+    Eviction,
     InputEffect,
     NodeAggregate,
     NodeEvent,
@@ -39,12 +40,16 @@ def _joined(slices: Iterable[Changes]) -> Changes:
         return parts[0]
     rows: dict[bytes, bytes | None] = {}
     commands, decisions, wakeups = list[EvictionCommand](), list[DecisionRecord](), list[tuple[int, str]]()
+    moves = list[tuple[Eviction | None, Eviction | None]]()
     for part in parts:
         rows.update(part.rows)
         commands += part.commands
         decisions += part.decisions
         wakeups += part.wakeups
+        moves += part.moves
     if not rows and not wakeups:
         return UNCHANGED
     effect = next((part.effect for part in parts if part.effect is not InputEffect.UNCHANGED), InputEffect.UNCHANGED)
-    return Changes(effect, rows=list(rows.items()), commands=commands, decisions=decisions, wakeups=wakeups)
+    return Changes(
+        effect, rows=list(rows.items()), commands=commands, decisions=decisions, wakeups=wakeups, moves=moves
+    )

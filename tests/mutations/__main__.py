@@ -25,6 +25,7 @@ from tests.mutations.costs import OF_COSTS
 from tests.mutations.doors import OF_DOORS
 from tests.mutations.ends import OF_ENDS
 from tests.mutations.feeds import OF_FEEDS
+from tests.mutations.fleet import OF_FLEET
 from tests.mutations.group_and_brokers import OF_GROUP_AND_BROKERS
 from tests.mutations.matching import NoPlaceError, carry_out
 from tests.mutations.outside import FROM_OUTSIDE
@@ -51,6 +52,7 @@ ALL = (
     *OF_QUEUES,
     *OF_BRAKES,
     *OF_POLICIES,
+    *OF_FLEET,
     *OF_WINDOWS,
     *BY_TORTURE,
     *FROM_OUTSIDE,

@@ -14,6 +14,7 @@ from evictstream.models.messages.command import EvictionCommand
 from evictstream.models.messages.dead_letter import DeadLetterHeaders
 from evictstream.models.messages.decision import DecisionRecord
 from evictstream.models.messages.executor_report import ExecutorReport
+from evictstream.models.messages.fleet import FleetCluster, FleetLevel
 from evictstream.models.messages.policy import Policy
 from evictstream.models.messages.result import EvictionResult
 from evictstream.models.messages.vocabulary import API_VERSION
@@ -29,6 +30,8 @@ MESSAGES: Final[dict[str, type[msgspec.Struct]]] = {
     "dead-letter-headers": DeadLetterHeaders,
     "decision": DecisionRecord,
     "executor-report": ExecutorReport,
+    "fleet-cluster": FleetCluster,
+    "fleet-level": FleetLevel,
     "policy": Policy,
     "result": EvictionResult,
     "watch-event": WatchEvent,

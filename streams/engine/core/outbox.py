@@ -7,17 +7,27 @@ readers of the changelog see the state after a transaction, never in the middle 
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 Headers = list[tuple[str, bytes]]
 
+NO_HEADERS: Final[Headers] = []
+
 
 class Message(NamedTuple):
-    """One record for an output topic; the partition is always the writer's own number."""
+    """One record for an output topic; the partition is always the writer's own number.
+
+    Attributes:
+        key: of the record.
+        value: of the record.
+        headers: of the record.
+        is_tombstone: whether it deletes what has its key, and has no value.
+    """
 
     key: bytes
     value: bytes
     headers: Headers
+    is_tombstone: bool = False
 
 
 class Draft(NamedTuple):
@@ -114,6 +124,12 @@ class Outbox:
         self.entries += 1
         self.size_bytes += len(key) + len(value)
         self.is_urgent |= is_urgent
+
+    def retract(self, topic: str, key: bytes) -> None:
+        """Add a tombstone for a compacted output topic: what has the key is deleted there."""
+        self.messages.setdefault(topic, []).append(Message(key, b"", NO_HEADERS, is_tombstone=True))
+        self.entries += 1
+        self.size_bytes += len(key)
 
     def send_draft(self, name: str, content: object, topic: str, key: bytes, value: bytes, headers: Headers) -> None:
         """Add a message that `replace` may replace as long as it is here."""

@@ -24,6 +24,7 @@ from evictstream.streams.engine.core.engine_rows import (
     encode_header,
     encode_number,
 )
+from evictstream.streams.engine.core.outbox import NO_HEADERS
 from evictstream.streams.engine.core.permit import Permit
 from evictstream.streams.engine.core.ports import Committed, KafkaClientError
 from evictstream.streams.engine.core.waits import Wait
@@ -40,8 +41,6 @@ if TYPE_CHECKING:
     from evictstream.streams.engine.kafka.transaction_v2 import BatchEntry, TransactionsV2
 
 _T = TypeVar("_T")
-
-NO_HEADERS: Headers = []
 
 # The coordinator answers a commit before its markers are written. It refuses a transaction that begins within that
 # time, and aiokafka tries again 20 ms later. This wait makes 6.5 ms of 25 ms per transaction.
@@ -261,11 +260,11 @@ class PartitionProducer:
 def _numbered(messages: Iterable[Message], whose: tuple[str, bytes]) -> Iterator[BatchEntry]:
     """Add a header to each message. Those of one kind share a list of headers, and so the list with one more."""
     longer: dict[int, Headers] = {}
-    for key, value, headers in messages:
+    for key, value, headers, is_tombstone in messages:
         whole = longer.get(id(headers))
         if whole is None:
             whole = longer[id(headers)] = [*headers, whose]
-        yield key, value, whole
+        yield key, None if is_tombstone else value, whole
 
 
 def _number(result: object, name: str) -> int:

@@ -154,7 +154,7 @@ def _declare(settings: Settings) -> None:
 
 def _remove_topics(settings: Settings) -> None:
     """Give the broker its room back; what remains is only in the way."""
-    outputs = (settings.commands_topic, settings.decisions_topic, settings.dead_letters_topic, settings.changelog_topic)
+    outputs = (*settings.written_topics, settings.changelog_topic)
     with contextlib.suppress(KafkaError):
         admin = KafkaAdminClient(bootstrap_servers=settings.bootstrap_servers)
         try:

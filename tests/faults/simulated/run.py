@@ -30,6 +30,7 @@ from tests.faults.simulated.brakes import held_by
 from tests.faults.simulated.broker import Broker
 from tests.faults.simulated.group import Group
 from tests.faults.simulated.log import Entry
+from tests.faults.simulated.published import check_end, check_levels
 from tests.faults.simulated.state import check_rows
 from tests.faults.simulated.trouble import Trouble
 from tests.faults.simulated.worker import Worker
@@ -93,6 +94,7 @@ class Simulation:
             self._compact_later()
             self.world.run_until(self.plan.end_at_us)
             violations = [*self._judge(), *self._unsettled(), *self._misremembered(), *self._misheard()]
+            violations += self._mispublished()
             for worker in self.world.workers:
                 worker.is_dead = True
                 worker.loop.bury()
@@ -212,7 +214,10 @@ class Simulation:
         return self.broker.entries(topic)
 
     def _rows(self, partition: int) -> Sequence[Entry]:
-        return self.broker.log(CHANGELOG, partition).read(0, 1 << 30, "read_committed").records
+        return self._committed(CHANGELOG, partition)
+
+    def _committed(self, topic: str, partition: int) -> Sequence[Entry]:
+        return self.broker.log(topic, partition).read(0, 1 << 30, "read_committed").records
 
     def _positions(self, partition: int) -> dict[str, int]:
         latest = [row.value for row in self._rows(partition) if row.key == POSITIONS_KEY and row.value is not None]
@@ -251,6 +256,16 @@ class Simulation:
                 if writer.committer.is_settled and isinstance(writer.logic, EvictionPartition):
                     loaded = EvictionPartition(writer.partition, self._service)
                     yield from check_rows(writer.logic, loaded, self._rows(writer.partition))
+                    number, now_us = writer.partition, self.world.now_us + worker.clock_off_us
+                    told, named = self._committed("fleet", number), self._committed("clusters", number)
+                    yield from check_end(writer.logic, loaded, told, named, now_us)
+
+    def _mispublished(self) -> Iterator[Violation]:
+        """What is published is possible at each moment."""
+        for partition in range(self.plan.shape.partitions):
+            levels = self._committed("fleet", partition)
+            self.seen["published levels"] += len(levels)
+            yield from check_levels(levels)
 
 
 def engine_config(plan: Plan) -> EngineConfig:
@@ -260,7 +275,7 @@ def engine_config(plan: Plan) -> EngineConfig:
         bootstrap_servers="nowhere:1",
         security={},
         inputs=INPUTS,
-        outputs=OUTPUTS,
+        outputs=(*OUTPUTS, "clusters", "fleet"),
         changelog=CHANGELOG,
         partitions=plan.shape.partitions,
         session_timeout_seconds=3.0,

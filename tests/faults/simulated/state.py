@@ -13,6 +13,7 @@ from evictstream.kit.oracle import Violation
 from evictstream.models.eviction import NodeAggregate
 from evictstream.streams.partition.eviction_partition import EvictionPartition
 from tests.faults.simulated.log import Entry
+from tests.harness.counted import differences
 
 ENGINE = b"\0"  # how its rows' keys begin
 
@@ -23,6 +24,10 @@ def check_rows(live: EvictionPartition, loaded: EvictionPartition, rows: Iterabl
         if row.key is not None and not row.key.startswith(ENGINE):
             loaded.load(row.key, row.value)
     loaded.loaded()
+    for cluster, levels in live.published.levels.items():
+        wrong = differences(levels, [one for one in loaded.known_nodes() if one.cluster == cluster], 0)
+        if wrong:
+            yield Violation("counts differ", wrong, cluster=cluster)
     there, here = _described(live), _described(loaded)
     for name in sorted(there.keys() | here.keys()):
         if there.get(name) != here.get(name):

@@ -25,8 +25,10 @@ from evictstream.models.eviction import (
     wakeups,
 )
 from evictstream.models.eviction.executor_queue import ExecutorQueue
+from evictstream.models.eviction.levels import ClusterLevels
 from evictstream.models.instants import instant_text
 from evictstream.models.kubernetes import NO_EXECUTE, NOT_READY, UNREACHABLE, Node, Pod, Taint, Toleration
+from tests.harness.counted import differences, open_of
 from tests.harness.whole_steps import apply_node, decide_all
 from tests.models.eviction.draws import (
     Event,
@@ -74,6 +76,7 @@ class AggregateMachine(RuleBasedStateMachine):
         self.evictions: dict[str, EvictionCommand] = {}  # the newest command by eviction
         self.cancelled: set[str] = set()
         self.attempts: set[tuple[str, int]] = set()
+        self.levels = ClusterLevels()
 
     @initialize(compare=st.booleans())
     def begin(self, compare: bool) -> None:  # noqa: FBT001
@@ -220,8 +223,10 @@ class AggregateMachine(RuleBasedStateMachine):
     def restart(self) -> None:
         self.aggregate = rebuild(self.table)
         self.timers = set(wakeups(self.aggregate))
+        self.levels = ClusterLevels()
+        self.levels.take(self.aggregate, [(None, eviction) for eviction in open_of([self.aggregate])])
         changes = decide_all(self.aggregate, self._now_us, self.eviction_rules)
-        assert (changes.rows, changes.commands) == ((), ())
+        assert (changes.rows, changes.commands, changes.moves) == ((), (), ())
         self._done()
 
     @rule(seconds=st.sampled_from([1, 2, 5, 6, 10, 30, 60, 300, 1000]))
@@ -327,6 +332,7 @@ class AggregateMachine(RuleBasedStateMachine):
             self.attempts.add((command.eviction_id, command.attempt))
 
     def _keep(self, changes: Changes) -> None:
+        self.levels.take(self.aggregate, changes.moves)
         for key, value in changes.rows:
             if value is None:
                 self.table.pop(key, None)
@@ -384,6 +390,7 @@ class AggregateMachine(RuleBasedStateMachine):
                 else:
                     assert eviction.due.deadline_us == round(due * 1_000_000)
         assert_same(rebuild(self.table), self.aggregate)
+        assert differences(self.levels, [self.aggregate], self._now_us) == ""
 
 
 @pytest.mark.slow

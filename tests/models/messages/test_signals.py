@@ -39,6 +39,10 @@ LISTED = Listed(
             Heartbeat(cluster="c", at_us=APPEND_US, listed_at_us=None, epoch=2, cluster_uid="u"),
         ),
         (
+            {"type": "HEARTBEAT", "clusterLabels": {"tier": "gold"}},
+            Heartbeat(cluster="c", at_us=APPEND_US, listed_at_us=None, cluster_labels={"tier": "gold"}),
+        ),
+        (
             {
                 "type": "LISTED",
                 "epoch": 2,
@@ -87,3 +91,18 @@ def test_bookmark_has_an_object_with_little_in_it() -> None:
     found = {"kind": "Pod", "metadata": {"resourceVersion": "9"}, "spec": {"containers": None}, "status": {}}
     value = json.dumps({"cluster": "c", "type": "BOOKMARK", "object": found}).encode()
     assert read_pod_record(b"c", value, APPEND_US, ORIGIN) == Bookmark("c")
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [
+        pytest.param({"k" * 318: "v"}, id="a long key"),
+        pytest.param({"k": "v" * 64}, id="a long value"),
+        pytest.param({f"k{number}": "v" for number in range(51)}, id="many"),
+    ],
+)
+def test_labels_that_make_a_row_large_are_refused(labels: dict[str, str]) -> None:
+    value = json.dumps({"cluster": "c", "type": "HEARTBEAT", "clusterLabels": labels}).encode()
+    with pytest.raises(Unreadable) as error:
+        read_node_record(b"c", value, APPEND_US, ORIGIN)
+    assert (error.value.reason, error.value.detail) == (UnreadableReason.OVERSIZED, "clusterLabels")

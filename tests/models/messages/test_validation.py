@@ -79,6 +79,7 @@ def test_watch_events() -> None:
         pytest.param({"type": "FORGET", "observedAt": "2026-11-21T02:15:53"}, id="no zone"),
         pytest.param({"type": "FORGET", "observedAt": 1}, id="a number is no instant"),
         pytest.param({"type": "FORGET", "clusterUid": "u"}, id="clusterUid elsewhere"),
+        pytest.param({"type": "FORGET", "clusterLabels": {}}, id="clusterLabels elsewhere"),
         pytest.param({"type": "FORGET", "listing": {"resourceVersion": "7", "uids": {}}}, id="listing elsewhere"),
     ],
 )

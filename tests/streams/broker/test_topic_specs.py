@@ -11,6 +11,7 @@ CHANGELOG = "evictstream-v2-state-changelog"
 FEEDS = "evictstream.feeds"
 BRAKES = "evictstream.brakes"
 POLICIES = "evictstream.policies"
+PUBLISHED = ["evictstream.clusters", "evictstream.fleet"]
 
 
 def specs(**overrides: object) -> dict[str, TopicSpec]:
@@ -18,7 +19,7 @@ def specs(**overrides: object) -> dict[str, TopicSpec]:
 
 
 def test_all_topics_inputs_first() -> None:
-    assert list(specs()) == [*INPUTS, *OUTPUTS, CHANGELOG, FEEDS, BRAKES, POLICIES]
+    assert list(specs()) == [*INPUTS, *OUTPUTS, CHANGELOG, FEEDS, BRAKES, POLICIES, *PUBLISHED]
 
 
 def test_feeds_is_compacted_and_has_one_partition() -> None:
@@ -69,6 +70,15 @@ def test_changelog_is_compacted_with_tuned_segments() -> None:
         "min.insync.replicas": "1",
         "max.message.bytes": "2097152",
     }
+
+
+@pytest.mark.parametrize("name", PUBLISHED)
+def test_what_is_published_is_compacted_beside_the_inputs(name: str) -> None:
+    spec = specs(partitions=7)[name]
+    assert (spec.partitions, spec.configs["cleanup.policy"]) == (7, "compact")
+    assert spec.configs["segment.bytes"] == "4194304"
+    assert "delete.retention.ms" not in spec.configs, "tombstones stay for Kafka's day"
+    assert spec.essential == {"partitions", "cleanup.policy"}
 
 
 def test_changelog_follows_application_and_version() -> None:

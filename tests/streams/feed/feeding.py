@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 from evictstream.kit.conformance.fake_api import FakeApi
@@ -25,6 +25,7 @@ def feeding(
     folder: Path,
     *,
     new_epoch: bool = False,
+    labels: Mapping[str, str] | None = None,
     clock: Callable[[], float] = time.monotonic,
 ) -> Iterator[ClusterFeed]:
     file = folder / "kubeconfig"
@@ -38,6 +39,7 @@ def feeding(
             keep_whole=False,
             new_epoch=new_epoch,
             relist_seconds=RELIST_SECONDS,
+            labels=labels,
             clock=clock,
         )
         feed.start()

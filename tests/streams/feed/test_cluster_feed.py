@@ -18,6 +18,7 @@ from evictstream.streams.errors import ClusterNameTakenError
 from evictstream.streams.feed import cluster_feed, feed_lease, progress
 from evictstream.streams.feed.cluster_feed import ClusterFeed
 from evictstream.streams.settings import Settings
+from tests.harness.reading import TopicReader
 from tests.streams.feed.feeding import PATIENCE_SECONDS, assert_told, feeding, listed, wait_for
 
 pytestmark = pytest.mark.usefixtures("_short_watches")
@@ -41,6 +42,16 @@ def test_what_is_there_and_what_changes(declared: Settings, api: FakeApi, tmp_pa
     known = assert_told(declared, api)
     assert known.heartbeats >= 2
     assert feed.failure is None
+
+
+def test_the_labels_of_a_cluster_are_in_its_heartbeats(declared: Settings, api: FakeApi, tmp_path: Path) -> None:
+    with feeding(declared, api, tmp_path, labels={"tier": "gold"}) as feed:
+        listed(feed)
+    reader = TopicReader(declared, declared.nodes_topic)
+    told = [one.value["clusterLabels"] for one in reader.to_end() if one.value["type"] == "HEARTBEAT"]
+    reader.close()
+    assert told
+    assert all(labels == {"tier": "gold"} for labels in told)
 
 
 @pytest.mark.parametrize(

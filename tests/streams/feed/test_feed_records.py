@@ -51,6 +51,16 @@ def test_a_heartbeat_is_read_as_it_was_written() -> None:
     )
 
 
+def test_heartbeats_on_nodes_have_the_labels_of_the_cluster() -> None:
+    labelled = FeedRecords(cluster="lab", uid="u-1", epoch=2, labels={"tier": "gold"})
+    for on_nodes, labels in ((True, {"tier": "gold"}), (False, {})):
+        value = labelled.heartbeat(NOW_US, NOW_US - 9, on_nodes=on_nodes)
+        decode_watch_event(value)
+        found = read_node_record(b"lab", value, NOW_US, NOWHERE)
+        assert isinstance(found, Heartbeat)
+        assert found.cluster_labels == labels
+
+
 def test_an_empty_cluster_is_listed_too() -> None:
     (found,) = (listed(value) for value in records.listed(NOW_US, "9", {}))
     assert (found.uids, found.after, found.through) == ({}, "", None)

@@ -1,0 +1,100 @@
+"""`evictstream status`: the fleet from above."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Annotated
+
+import msgspec
+import typer
+
+from evictstream.kit.cli.get import WatchOption
+from evictstream.kit.cli.seeing import COMPARE_SECONDS, present_us
+from evictstream.streams.cli.global_options import global_options
+from evictstream.streams.cli.lists import ListFormat, ListOption, ListPrinter, changes
+from evictstream.streams.cli.output import warn
+from evictstream.streams.cli.stop_signals import StopSignals
+from evictstream.streams.errors import ExitCode
+from evictstream.streams.feed.cluster_names import check_cluster_name
+
+if TYPE_CHECKING:
+    from evictstream.kit.see.fleet import FleetView, ListedStanding
+
+_MOST_NAMED = 5
+"""Clusters that a warning names; the others are counted."""
+
+app = typer.Typer(add_completion=False, rich_markup_mode="markdown")
+
+
+@app.command()
+def status(
+    context: typer.Context,
+    cluster: Annotated[
+        str | None,
+        typer.Argument(help="Only this cluster. Default: all.", metavar="CLUSTER", parser=check_cluster_name),
+    ] = None,
+    watch: WatchOption = False,
+    output: ListOption = ListFormat.TABLE,
+) -> ExitCode:
+    """Show how the fleet stands: its clusters, their nodes, what is about to be evicted, and what waits.
+
+    `*` is all clusters together. `SICK` are nodes with a `NoExecute` taint of node health. `OPEN` are all evictions
+    that have not ended, `DUE` those whose deadline has come and that were not issued, `ISSUED` those that were, `HELD`
+    those that a brake or policy holds. `WAITS` names what nobody wished: `feed`, the feed is silent; `gap`, input
+    expired unread. `SAID` is when a worker said it last, which it does each minute though nothing changes.
+
+    It reads the topics that evictstream publishes for everyone, and nothing else: what it costs grows with the number
+    of clusters, not of pods.
+
+    Examples:
+
+    * `evictstream status`
+    * `evictstream status prod-eu-1 -o wide`
+    * `evictstream status --watch`
+    * `evictstream status -o json | jq '.items[] | select(.scope == "cluster") | .evictions.open'`
+    """
+    from evictstream.kit.cli.status_table import standings_kind
+    from evictstream.kit.see.fleet import OLDEST_LEVEL_SECONDS
+    from evictstream.kit.see.fleet_topics import FleetReader
+    from evictstream.kit.see.names import check_known
+
+    settings = global_options(context).settings
+    reader = FleetReader(settings, warn)
+    with StopSignals() as stop_signals:
+        reader.read()
+        printer = ListPrinter(standings_kind(present_us), output)
+        check_known("cluster", cluster, reader.view.names())
+        known = _by_name(reader.view, cluster)
+        if old := [one.name for one in known.values() if one.cluster is not None and one.is_old(present_us())]:
+            warn(f"no worker has said for {OLDEST_LEVEL_SECONDS:g} s how {_listed(old)} stands: it is shown as it was")
+        if watch:
+            printer.begin_watch(known.values())
+        elif known or output not in (ListFormat.TABLE, ListFormat.WIDE):
+            printer.whole(known.values())
+        else:
+            warn("no clusters are published")
+        if not watch:
+            return ExitCode.DONE
+        next_look_at = time.monotonic()
+        for _ in reader.follow(stop_signals.is_stopped):
+            if time.monotonic() < next_look_at:
+                continue
+            seen = _by_name(reader.view, cluster)
+            for what, one in changes(known, seen, _same):
+                printer.change(what, one)
+            known, next_look_at = seen, time.monotonic() + COMPARE_SECONDS
+    return ExitCode.DONE
+
+
+def _by_name(view: FleetView, cluster: str | None) -> dict[str, ListedStanding]:
+    return {f"{one.scope} {one.name}": one for one in view.standings(cluster)}
+
+
+def _same(one: ListedStanding) -> object:
+    """Leave out what each new record changes, whatever it says."""
+    return msgspec.structs.replace(one, at="", sequence=None, heard_at=None)
+
+
+def _listed(names: list[str]) -> str:
+    more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
+    return ", ".join(names[:_MOST_NAMED]) + more

@@ -1,0 +1,206 @@
+"""How a cluster stands, in numbers: its nodes by health, its open evictions by state and deadline.
+
+Steps change the counts, a microsecond for each change of an eviction; nothing is counted anew but what a new owner of a
+partition has loaded. Both ways lead to the same numbers (`tests/faults/simulated/state.py` compares them).
+"""
+
+from collections.abc import Iterable
+from typing import Final, NamedTuple, TypeAlias
+
+from evictstream.models.eviction.lifecycle import FAILURES
+from evictstream.models.eviction.state import CountedNode, Eviction, NodeAggregate
+from evictstream.models.instants import SECOND_US, instant_text
+from evictstream.models.messages.fleet import (
+    MOST_BUCKETS,
+    MOST_HOLDERS,
+    DeadlineBucket,
+    EvictionCounts,
+    HeldBy,
+    NodeCounts,
+)
+from evictstream.models.messages.vocabulary import EvictionState, Outcome
+
+MINUTE_US: Final = 60 * SECOND_US
+
+_ABSENT: Final = 0
+_HEALTHY: Final = 1
+_UNHEALTHY: Final = 2
+_UNKNOWN: Final = 3
+_TAINTED: Final = 4
+"""Added to `_HEALTHY` or `_UNHEALTHY`."""
+
+_HEALTH: Final = 3
+
+_SCHEDULED = EvictionState.SCHEDULED  # see `evictstream.models.eviction` for these constants
+_ISSUED = EvictionState.ISSUED
+_RETRYING = EvictionState.RETRYING
+_OBSERVED = Outcome.OBSERVED
+
+
+Move: TypeAlias = tuple[Eviction | None, Eviction | None]
+"""An eviction as it was and as it is; None where there is none."""
+
+
+def standing_of(aggregate: NodeAggregate) -> int:
+    """Return as what a node counts; `_ABSENT` for one of which nothing but memories is left.
+
+    It depends on the node's state, which is replaced and never changed, and on whether there are pods.
+    """
+    node = aggregate.node
+    if node is None:
+        return _UNKNOWN if aggregate.pods else _ABSENT
+    if node.is_undecidable:
+        return _UNKNOWN
+    if not node.taints:
+        return _HEALTHY
+    outage = node.outage  # without a gap it has a health taint now; to look at a thousand taints would cost more
+    return _TAINTED + (_UNHEALTHY if outage is not None and outage.gap_since_us is None else _HEALTHY)
+
+
+class Deadlines:
+    """Counts instants, so that those before any instant are counted without looking at each."""
+
+    __slots__ = ("_minutes",)
+
+    def __init__(self) -> None:
+        self._minutes: dict[int, dict[int, int]] = {}
+
+    def __bool__(self) -> bool:
+        """Whether there is any."""
+        return bool(self._minutes)
+
+    def count(self, at_us: int, by: int) -> None:
+        """Count one more (1) or one less (-1)."""
+        minute = at_us // MINUTE_US
+        of_minute = self._minutes.get(minute)
+        if of_minute is None:
+            of_minute = self._minutes[minute] = {}
+        count = of_minute.get(at_us, 0) + by
+        if count:
+            of_minute[at_us] = count
+            return
+        del of_minute[at_us]
+        if not of_minute:
+            del self._minutes[minute]
+
+    def earliest_us(self) -> int | None:
+        """Return the first instant; None if there is none."""
+        return min(self._minutes[min(self._minutes)]) if self._minutes else None
+
+    def split(self, now_us: int) -> tuple[int, list[tuple[int, int]]]:
+        """Return how many have come, and those ahead by the minute: its end, and how many."""
+        come, ahead = 0, []
+        for minute in sorted(self._minutes):
+            of_minute = self._minutes[minute]
+            begin_us, end_us = minute * MINUTE_US, (minute + 1) * MINUTE_US
+            count = sum(of_minute.values())
+            if begin_us <= now_us:
+                left = 0 if end_us <= now_us else sum(n for at_us, n in of_minute.items() if at_us > now_us)
+                come += count - left
+                count = left
+            if count:
+                ahead.append((end_us, count))
+        return come, ahead
+
+
+class HeldCount(NamedTuple):
+    """What one brake or policy holds.
+
+    Attributes:
+        by: the id of the brake, or `policy/NAME`.
+        evictions: how many.
+        oldest_at_us: since when the one is due that was held first.
+    """
+
+    by: str
+    evictions: int
+    oldest_at_us: int
+
+
+class ClusterLevels:
+    """Counts of one cluster.
+
+    Attributes:
+        changes: grows with each change of nodes and evictions.
+        pods: how many are on its nodes.
+        scheduled: deadlines of the evictions that were not issued.
+    """
+
+    __slots__ = ("_failing", "_issued", "_nodes", "_observed", "_owed", "_retrying", "changes", "pods", "scheduled")
+
+    def __init__(self) -> None:
+        self.changes = 0
+        self.pods = 0
+        self.scheduled = Deadlines()
+        self._owed = Deadlines()  # of those that were issued
+        self._nodes = [0] * (_TAINTED + _HEALTH)
+        self._issued = self._retrying = self._failing = self._observed = 0
+
+    def take(self, aggregate: NodeAggregate, moves: Iterable[Move]) -> None:
+        """Count what has become of a node, and of evictions of its pods."""
+        for before, after in moves:
+            self.changes += 1
+            if before is not None:
+                self._count(before, -1)
+            if after is not None:
+                self._count(after, 1)
+        counted, standing, pods = aggregate.counted, standing_of(aggregate), len(aggregate.pods)
+        self.pods += pods - counted.pods
+        if standing != counted.standing:
+            self.changes += 1
+            self._nodes[counted.standing] -= 1
+            self._nodes[standing] += 1
+        aggregate.counted = CountedNode(aggregate.node, standing, pods)
+
+    def _count(self, eviction: Eviction, by: int) -> None:
+        state = eviction.state
+        if state is _SCHEDULED:
+            self.scheduled.count(eviction.due.deadline_us, by)
+            return
+        if state is _RETRYING:
+            self._retrying += by
+            if eviction.outcome in FAILURES:
+                self._failing += by
+        elif state is _ISSUED:
+            self._issued += by
+        else:
+            return
+        self._owed.count(eviction.owed_us, by)
+        if eviction.outcome is _OBSERVED:
+            self._observed += by
+
+    def nodes(self) -> NodeCounts:
+        """Return the nodes by their standing."""
+        counts = self._nodes
+        return NodeCounts(
+            healthy=counts[_HEALTHY] + counts[_HEALTHY + _TAINTED],
+            unhealthy=counts[_UNHEALTHY] + counts[_UNHEALTHY + _TAINTED],
+            unknown=counts[_UNKNOWN],
+            tainted=counts[_HEALTHY + _TAINTED] + counts[_UNHEALTHY + _TAINTED],
+        )
+
+    def evictions(self, now_us: int, held: list[HeldCount]) -> EvictionCounts:
+        """Return the open evictions as they are at an instant; `held` has what holds them, most evictions first."""
+        due, ahead = self.scheduled.split(now_us)
+        scheduled = sum(count for _, count in ahead)
+        first, last = self.scheduled.earliest_us() if due else None, self._owed.earliest_us()
+        oldest_us = min((at_us for at_us in (first, last) if at_us is not None), default=None)
+        return EvictionCounts(
+            open=scheduled + due + self._issued + self._retrying,
+            scheduled=scheduled,
+            due=due,
+            issued=self._issued,
+            retrying=self._retrying,
+            failing=self._failing,
+            observed=self._observed,
+            held=sum(one.evictions for one in held),
+            deadlines=tuple(
+                DeadlineBucket(before=instant_text(end_us), evictions=count) for end_us, count in ahead[:MOST_BUCKETS]
+            ),
+            later=sum(count for _, count in ahead[MOST_BUCKETS:]),
+            held_by=tuple(
+                HeldBy(by=one.by, evictions=one.evictions, oldest_at=instant_text(one.oldest_at_us))
+                for one in held[:MOST_HOLDERS]
+            ),
+            oldest_due_at=None if oldest_us is None else instant_text(oldest_us),
+        )

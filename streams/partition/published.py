@@ -1,0 +1,232 @@
+"""What a partition publishes of its clusters, on the topics `clusters` and `fleet` (docs/messages.md#fleet).
+
+Once a second it looks at each cluster; what has changed goes into the outbox, and so into the transaction of the rows
+that it speaks of. Steps only count (`models.eviction.levels`). A cluster's row has the sequence of its newest record: a
+new owner goes on from there, and knows whose records it has to take back. It publishes each cluster once, as it has no
+other way to know that what stands there is still right.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from evictstream.models.eviction.levels import ClusterLevels, HeldCount
+from evictstream.models.instants import MILLISECOND_US, SECOND_US, instant_text
+from evictstream.models.messages.codec import encode
+from evictstream.models.messages.fleet import (
+    CLUSTER_KIND,
+    LEVEL_KIND,
+    MOST_HOLDERS,
+    EvictionCounts,
+    FeedStanding,
+    FleetCluster,
+    FleetLevel,
+    NodeCounts,
+)
+from evictstream.models.messages.vocabulary import API_VERSION
+
+if TYPE_CHECKING:
+    from evictstream.models.eviction.cluster import Cluster
+    from evictstream.models.steering.brakes import Brakes
+    from evictstream.streams.engine.core.outbox import Headers, Outbox
+    from evictstream.streams.partition.clusters import Clusters
+    from evictstream.streams.partition.config import PartitionConfig
+    from evictstream.streams.partition.overdue import Waiting
+
+QUIET_US: Final = 60 * SECOND_US
+"""After so long a level is published again though nothing has changed: it shows that somebody still says so."""
+
+_LOOKS_IN_SLICE: Final = 1_000  # each 1 to 2 µs
+_LOOKS_LIKE_A_RECORD: Final = 30  # publishing one costs as much
+
+_JSON: Final = ("content-type", b"application/json")
+# Nobody may change these lists: see `streams.partition.messages`.
+LEVEL_HEADERS: Final[Headers] = [("type", b"io.evictstream.fleet-level.v1"), _JSON]
+CLUSTER_HEADERS: Final[Headers] = [("type", b"io.evictstream.fleet-cluster.v1"), _JSON]
+
+_NO_LEVELS: Final = ClusterLevels()  # of a cluster without nodes; nothing is counted there
+
+
+class _Standing(NamedTuple):
+    """What of a level makes a new record if it changes."""
+
+    nodes: NodeCounts
+    evictions: EvictionCounts
+    is_silent: bool
+    has_gap: bool
+    brakes: tuple[str, ...]
+
+
+class _Published(NamedTuple):
+    """What was published of a cluster last; `mark` is what all of it but the time was made of."""
+
+    at_us: int
+    mark: tuple[object, ...]
+    standing: _Standing
+
+
+class _BrakesInForce:
+    """The ids of the brakes that have not ended, by cluster, for one turn."""
+
+    def __init__(self, brakes: Brakes, now_us: int) -> None:
+        self._everywhere: list[tuple[int, str]] = []
+        self._by_cluster: dict[str, list[tuple[int, str]]] = {}
+        for standing in sorted(brakes.in_force(now_us), key=lambda one: one.appended_us):
+            named = (standing.appended_us, standing.brake.id)
+            for name in standing.brake.clusters:
+                self._by_cluster.setdefault(name, []).append(named)
+            if not standing.brake.clusters:
+                self._everywhere.append(named)
+
+    def of(self, cluster: str) -> tuple[str, ...]:
+        """Return the oldest ones of a cluster."""
+        if not (self._everywhere or self._by_cluster):
+            return ()
+        both = self._everywhere[:MOST_HOLDERS] + self._by_cluster.get(cluster, [])[:MOST_HOLDERS]
+        return tuple(name for _, name in sorted(both)[:MOST_HOLDERS])
+
+
+class PublishedFleet:
+    """Publishes the clusters of one partition.
+
+    Attributes:
+        levels: how clusters with nodes stand.
+    """
+
+    __slots__ = ("_clusters", "_config", "_held_of", "_identities", "_published", "levels")
+
+    def __init__(
+        self,
+        config: PartitionConfig,
+        clusters: Clusters,
+        levels: Mapping[str, ClusterLevels],
+        held_of: Callable[[str], dict[str, Waiting]],
+    ) -> None:
+        """`held_of` tells what holds evictions of a cluster."""
+        self._config = config
+        self._clusters = clusters
+        self.levels = levels
+        self._held_of = held_of
+        self._published: dict[str, _Published] = {}
+        self._identities: dict[str, tuple[object, ...]] = {}
+
+    def turn(self, now_us: int, outbox: Outbox) -> Iterator[None]:
+        """Publish what has changed since the last turn; at most one turn a second.
+
+        Between two slices, of 2 ms, others may run. Nothing is published while a step is half done: its rows are put
+        aside, and a record would speak of them. What is left out waits for the next turn.
+        """
+        brakes = _BrakesInForce(self._config.brakes(), now_us)
+        cost = 0
+        for cluster in list(self._clusters.by_key.values()):
+            if outbox.is_in_step:
+                return
+            cost += self._look(cluster, now_us, brakes, outbox)
+            if cost >= _LOOKS_IN_SLICE:
+                cost = 0
+                yield
+
+    def _look(self, cluster: Cluster, now_us: int, brakes: _BrakesInForce, outbox: Outbox) -> int:
+        """Publish a cluster where something has changed; returns what that cost."""
+        cluster = self._clusters.named(cluster.name)  # while others ran, it may have been dropped
+        if not (cluster.nodes or cluster.state.is_heard):
+            self._take_back(cluster, outbox)
+            return 1
+        cost = 1
+        standing = self._changed(cluster, now_us, brakes)
+        if standing is not None:
+            sequence = self._next_sequence(cluster, now_us, outbox)
+            pods = self.levels.get(cluster.name, _NO_LEVELS).pods
+            level = _level_of(cluster, standing, pods=pods, sequence=sequence, now_us=now_us)
+            outbox.send(self._config.fleet_topic, level_key(cluster.name), encode(level), LEVEL_HEADERS)
+            cost += _LOOKS_LIKE_A_RECORD
+        state = cluster.state
+        identity = (state.uid, state.epoch, state.labels)
+        if identity != self._identities.get(cluster.name):
+            self._identities[cluster.name] = identity
+            named = _identity_of(cluster, self._next_sequence(cluster, now_us, outbox), now_us)
+            outbox.send(self._config.clusters_topic, cluster.key, encode(named), CLUSTER_HEADERS)
+            cost += _LOOKS_LIKE_A_RECORD
+        return cost
+
+    def _changed(self, cluster: Cluster, now_us: int, brakes: _BrakesInForce) -> _Standing | None:
+        """Return how a cluster stands, if that is to be published; None if it is known."""
+        name, before = cluster.name, self._published.get(cluster.name)
+        levels, held = self.levels.get(name, _NO_LEVELS), self._held_of(name)
+        is_silent = cluster.state.is_silent(now_us - self._config.feed_silence_us)
+        has_gap, in_force = self._clusters.gap is not None, brakes.of(name)
+        mark = (levels.changes, is_silent, has_gap, in_force, held)
+        is_fresh = before is not None and 0 <= now_us - before.at_us < QUIET_US
+        if before is not None and is_fresh and mark == before.mark and not levels.scheduled:
+            return None  # nothing was counted, and no deadline can have come
+        holders = [HeldCount(by, waits.count, waits.oldest_at_us) for by, waits in held.items()]
+        holders.sort(key=lambda one: (-one.evictions, one.by))
+        standing = _Standing(
+            nodes=levels.nodes(),
+            evictions=levels.evictions(now_us, holders),
+            is_silent=is_silent,
+            has_gap=has_gap,
+            brakes=in_force,
+        )
+        if before is not None and is_fresh and standing == before.standing:
+            self._published[name] = before._replace(mark=mark)
+            return None
+        self._published[name] = _Published(now_us, mark, standing)
+        return standing
+
+    def _next_sequence(self, cluster: Cluster, now_us: int, outbox: Outbox) -> int:
+        """Return the sequence of the next record, which the cluster's row keeps.
+
+        The clock gives the least: a worker of a version that knows no sequence drops it from the row.
+        """
+        sequence = max(cluster.state.published + 1, now_us // MILLISECOND_US)
+        self._clusters.published(cluster, sequence, outbox)
+        return sequence
+
+    def _take_back(self, cluster: Cluster, outbox: Outbox) -> None:
+        """Write tombstones for a cluster that is forgotten, or of which nothing is left."""
+        self._published.pop(cluster.name, None)
+        self._identities.pop(cluster.name, None)
+        if cluster.state.published:
+            outbox.retract(self._config.fleet_topic, level_key(cluster.name))
+            outbox.retract(self._config.clusters_topic, cluster.key)
+            self._clusters.published(cluster, 0, outbox)
+
+
+def level_key(cluster: str, zone: str = "") -> bytes:
+    """Return the key of how a cluster, or a zone of it, stands."""
+    return f"{cluster}/{zone}".encode()
+
+
+def _level_of(cluster: Cluster, standing: _Standing, *, pods: int, sequence: int, now_us: int) -> FleetLevel:
+    heard_at_us = cluster.state.heard_at_us
+    return FleetLevel(
+        api_version=API_VERSION,
+        kind=LEVEL_KIND,
+        cluster=cluster.name,
+        sequence=sequence,
+        at=instant_text(now_us),
+        nodes=standing.nodes,
+        pods=pods,
+        evictions=standing.evictions,
+        feed=FeedStanding(
+            is_silent=standing.is_silent, heard_at=None if heard_at_us is None else instant_text(heard_at_us)
+        ),
+        has_gap=standing.has_gap,
+        brakes=standing.brakes,
+    )
+
+
+def _identity_of(cluster: Cluster, sequence: int, now_us: int) -> FleetCluster:
+    state = cluster.state
+    return FleetCluster(
+        api_version=API_VERSION,
+        kind=CLUSTER_KIND,
+        cluster=cluster.name,
+        sequence=sequence,
+        at=instant_text(now_us),
+        cluster_uid=state.uid or None,
+        epoch=state.epoch,
+        labels=state.labels,
+    )

@@ -1,0 +1,92 @@
+"""Whether what a service has published of its clusters is possible at each moment, and right at the end."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+import msgspec
+
+from evictstream.kit.oracle import Violation
+from evictstream.models.instants import instant_us
+from evictstream.models.messages.fleet import FleetLevel, decode_fleet_cluster, decode_fleet_level
+from evictstream.streams.engine.core.outbox import Outbox
+from evictstream.streams.partition.eviction_partition import EvictionPartition
+from tests.faults.simulated.log import Entry
+from tests.harness.counted import evictions_anew, nodes_anew
+
+
+def check_levels(entries: Iterable[Entry]) -> Iterator[Violation]:
+    """Judge each record of the fleet topic, of one partition and in its order."""
+    sequences: dict[bytes, int] = {}
+    for entry in entries:
+        key = entry.key or b""
+        if entry.value is None:
+            continue
+        level = decode_fleet_level(entry.value)
+        if f"{level.cluster}/{level.zone or ''}".encode() != key:
+            yield Violation("published under another key", repr(key), cluster=level.cluster)
+        if level.sequence <= sequences.get(key, 0):
+            text = f"{level.sequence} behind {sequences[key]}"
+            yield Violation("a sequence does not grow", text, cluster=level.cluster)
+        sequences[key] = level.sequence
+        problem = impossible(level)
+        if problem:
+            yield Violation("published sums are impossible", f"{problem}: {level}", cluster=level.cluster)
+
+
+def impossible(level: FleetLevel) -> str:
+    """Say what of a level cannot be; empty if all can."""
+    counts, nodes = level.evictions, level.nodes
+    if counts.open != counts.scheduled + counts.due + counts.issued + counts.retrying:
+        return "open evictions are more or fewer than their parts"
+    if counts.scheduled != counts.later + sum(bucket.evictions for bucket in counts.deadlines):
+        return "deadlines are more or fewer than what is scheduled"
+    if counts.failing > counts.retrying or counts.held > counts.open or nodes.tainted > nodes.healthy + nodes.unhealthy:
+        return "a part is more than its whole"
+    if min(msgspec.structs.astuple(nodes)) < 0 or counts.open < 0:
+        return "a count is negative"
+    if any(bucket.before <= level.at for bucket in counts.deadlines):
+        return "a deadline ahead lies behind"
+    return ""
+
+
+def check_end(
+    live: EvictionPartition,
+    loaded: EvictionPartition,
+    published: Iterable[Entry],
+    clusters: Iterable[Entry],
+    now_us: int,
+) -> Iterator[Violation]:
+    """Compare the newest records of a partition, which has come to rest, with what its rows say.
+
+    What has changed within the last second is published now.
+    """
+    found = {entry.key: entry.value for entry in published}
+    named = {entry.key: entry.value for entry in clusters}
+    outbox = Outbox()
+    for _ in live.published.turn(now_us, outbox):
+        pass
+    found |= _newest(outbox, "fleet")
+    named |= _newest(outbox, "clusters")
+    for key, value in found.items():
+        if value is None:
+            continue
+        level = decode_fleet_level(value)
+        cluster = level.cluster
+        known = [one for one in loaded.known_nodes() if one.cluster == cluster]
+        at_us = instant_us(level.at)
+        counted = (level.nodes, msgspec.structs.replace(level.evictions, held=0, held_by=()))
+        anew = (nodes_anew(known), evictions_anew(known, at_us))
+        if counted != anew:
+            yield Violation("published levels differ", f"published {counted}, counted anew {anew}", cluster=cluster)
+        if (
+            named.get(cluster.encode()) is None
+            or decode_fleet_cluster(named[cluster.encode()] or b"").cluster != cluster
+        ):
+            yield Violation("a cluster is not published", repr(key), cluster=cluster)
+    for cluster in {one.cluster for one in loaded.known_nodes()} - {(key or b"").decode()[:-1] for key in found}:
+        yield Violation("a level is not published", cluster, cluster=cluster)
+
+
+def _newest(outbox: Outbox, topic: str) -> dict[bytes | None, bytes | None]:
+    return {one.key: None if one.is_tombstone else one.value for one in outbox.messages.get(topic, ())}

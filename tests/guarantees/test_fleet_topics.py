@@ -1,0 +1,176 @@
+"""What a fleet publishes, read by somebody who has only the schemas: possible at any moment, at rest as in `status`.
+
+`Stranger` imports nothing of evictstream. It keeps the newest value of each key, and adds up.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import jsonschema  # type: ignore[import-untyped]
+from kafka import KafkaConsumer, TopicPartition
+
+from evictstream.streams.settings import Settings
+from tests.guarantees.conftest import StartWorker
+from tests.harness.feed import Feed, taint, tolerates
+from tests.streams.cli.running import run
+
+SCHEMAS = Path(__file__).parents[2] / "models" / "messages" / "schemas"
+ILL = taint("node.kubernetes.io/unreachable")
+SUMMED = ("open", "scheduled", "due", "issued", "retrying", "failing", "held")
+NODES, PODS = 6, 30
+PATIENCE_SECONDS = 40.0
+
+Totals = dict[str, int]
+
+
+class Stranger:
+    """A consumer of the two topics, from their beginning."""
+
+    def __init__(self, servers: str, prefix: str, partitions: int) -> None:
+        topics = {f"{prefix}fleet": "fleet-level", f"{prefix}clusters": "fleet-cluster"}
+        self._consumer = KafkaConsumer(
+            bootstrap_servers=servers,
+            isolation_level="read_committed",
+            auto_offset_reset="earliest",
+            enable_auto_commit=False,
+            group_id=None,
+        )
+        self._consumer.assign([TopicPartition(topic, number) for topic in topics for number in range(partitions)])
+        self._checks = {
+            topic: jsonschema.Draft202012Validator(json.loads((SCHEMAS / f"{name}.json").read_text()))
+            for topic, name in topics.items()
+        }
+        self.newest: dict[str, dict[bytes, dict[str, Any]]] = {topic: {} for topic in topics}
+        self.sequences: dict[bytes, list[int]] = {}  # by key of the fleet's topic
+        self._fleet = f"{prefix}fleet"
+
+    def poll(self) -> None:
+        """Take in what has come."""
+        for records in self._consumer.poll(timeout_ms=200, max_records=10_000).values():
+            for record in records:
+                if record.value is None:
+                    self.newest[record.topic].pop(record.key, None)
+                    continue
+                value = json.loads(record.value)
+                self._checks[record.topic].validate(value)
+                self.newest[record.topic][record.key] = value
+                if record.topic == self._fleet:
+                    check_sums(value)
+                    self.sequences.setdefault(record.key, []).append(value["sequence"])
+
+    def totals(self) -> Totals:
+        """Add up all clusters; zones are in them."""
+        whole = [value for value in self.newest[self._fleet].values() if "zone" not in value]
+        counts = {name: sum(value["evictions"][name] for value in whole) for name in SUMMED}
+        nodes = {name: sum(value["nodes"][name] for value in whole) for name in ("healthy", "unhealthy", "unknown")}
+        return {"clusters": len(whole), "pods": sum(value["pods"] for value in whole), **nodes, **counts}
+
+    def close(self) -> None:
+        """Disconnect."""
+        self._consumer.close()
+
+
+def check_sums(level: dict[str, Any]) -> None:
+    """A level is possible by itself."""
+    counts = level["evictions"]
+    assert counts["open"] == counts["scheduled"] + counts["due"] + counts["issued"] + counts["retrying"]
+    assert counts["scheduled"] == counts["later"] + sum(bucket["evictions"] for bucket in counts["deadlines"])
+    assert counts["open"] <= level["pods"] <= NODES * PODS
+    assert sum(level["nodes"][name] for name in ("healthy", "unhealthy", "unknown")) <= NODES
+
+
+def status(settings: Settings) -> Totals:
+    """What `evictstream status` says of the fleet."""
+    result = run(settings, "status", "-o", "json")
+    assert result.returncode == 0, result.stderr
+    whole = [one for one in json.loads(result.stdout)["items"] if one["scope"] == "fleet"]
+    if not whole:
+        return {}
+    (one,) = whole
+    counts = {name: one["evictions"][name] for name in SUMMED}
+    nodes = {name: one["nodes"][name] for name in ("healthy", "unhealthy", "unknown")}
+    return {"clusters": one["clusters"], "pods": one["pods"], **nodes, **counts}
+
+
+def wait_for(stranger: Stranger, condition: Callable[[Totals], bool], what: str) -> Totals:
+    """Read until a condition holds of the totals."""
+    until = time.monotonic() + PATIENCE_SECONDS
+    while not condition(totals := stranger.totals()):
+        assert time.monotonic() < until, f"not seen: {what}: {totals}"
+        stranger.poll()
+    return totals
+
+
+def fill(feed: Feed) -> None:
+    """Healthy nodes, with pods that tolerate an outage for 4 to 11 seconds."""
+    for number in range(NODES):
+        feed.node(f"n{number}")
+        for pod in range(PODS):
+            feed.pod(f"n{number}", f"p{number}-{pod}", tolerates(4 + pod % 8, key=str(ILL["key"])))
+    feed.signal("HEARTBEAT", topics=(feed.settings.nodes_topic,), clusterLabels={"of": feed.cluster})
+    feed.signal("HEARTBEAT", topics=(feed.settings.pods_topic,))
+
+
+def see_nodes(feed: Feed, count: int, *taints: dict[str, object]) -> None:
+    """The first nodes have these taints now."""
+    for number in range(count):
+        feed.node(f"n{number}", *taints)
+    feed.flush()
+
+
+def test_strangers_to_the_code_count_as_status_does(service: Settings, start_worker: StartWorker) -> None:
+    """Three consumers: one from the start, one that begins in the middle of the storm, one that begins at the end."""
+    first = start_worker(service, "first").wait_ready()
+    ill = NODES - 1
+    with ExitStack() as stack:
+        north, south = (stack.enter_context(Feed(service, name)) for name in ("north", "south"))
+
+        def stranger() -> Stranger:
+            found = Stranger(str(service.bootstrap_servers), service.topic_prefix, service.partitions)
+            stack.callback(found.close)
+            return found
+
+        early = stranger()
+        fill(north)
+        fill(south)
+        wait_for(early, lambda found: found["healthy"] == 2 * NODES and found["open"] == 0, "all nodes")
+        assert status(service)["clusters"] == 2
+
+        see_nodes(north, ill, ILL)
+        see_nodes(south, ill, ILL)
+        wait_for(early, lambda found: found["open"] > 0, "the storm")
+        middle = stranger()
+        assert status(service)["open"] > 0
+        wait_for(early, lambda found: found["issued"] > 0, "the first issued")
+        first.kill()
+        second = start_worker(service, "second").wait_ready()
+        all_issued = dict.fromkeys(SUMMED, 0) | dict.fromkeys(("open", "issued"), 2 * ill * PODS)
+        expected = all_issued | {
+            "clusters": 2,
+            "pods": 2 * NODES * PODS,
+            "healthy": 2,
+            "unhealthy": 2 * ill,
+            "unknown": 0,
+        }
+        late = stranger()
+        for each in (early, middle, late):
+            wait_for(each, lambda found: found == expected, "all issued")
+        assert status(service) == expected
+
+        north.signal("FORGET", topics=(service.nodes_topic,))
+        see_nodes(south, ill)
+        expected = status_of_one = dict.fromkeys(expected, 0) | {"clusters": 1, "pods": NODES * PODS, "healthy": NODES}
+        for each in (early, middle, late):
+            wait_for(each, lambda found: found == status_of_one, "one healthy cluster")
+        assert status(service) == expected
+        named = early.newest[service.clusters_topic]
+        assert {key: value["labels"] for key, value in named.items()} == {b"south": {"of": "south"}}
+        for sequences in early.sequences.values():
+            assert sequences == sorted(set(sequences))
+    assert second.stop() == 0

@@ -1,0 +1,79 @@
+"""What a cluster's levels must be, by looking at each of its nodes and pods: slow, and in no step's way."""
+
+from __future__ import annotations
+
+import collections
+from collections.abc import Iterable
+
+from evictstream.models.eviction import Eviction, EvictionState, NodeAggregate, Outcome
+from evictstream.models.eviction.levels import ClusterLevels
+from evictstream.models.instants import instant_text
+from evictstream.models.kubernetes import NOT_READY, UNREACHABLE
+from evictstream.models.messages.fleet import DeadlineBucket, EvictionCounts, NodeCounts
+
+MINUTE_US = 60_000_000
+BUCKETS = 30
+FAILED = (Outcome.FAILED, Outcome.OBSOLETE, Outcome.REFUSED)
+
+
+def nodes_anew(aggregates: Iterable[NodeAggregate]) -> NodeCounts:
+    """Count nodes by the keys of their taints."""
+    found: collections.Counter[str] = collections.Counter()
+    for aggregate in aggregates:
+        node = aggregate.node
+        if (node is None and aggregate.pods) or (node is not None and node.is_undecidable):
+            found["unknown"] += 1
+        elif node is not None:
+            is_sick = any(state.taint.key in (NOT_READY, UNREACHABLE) for state in node.taints)
+            found["unhealthy" if is_sick else "healthy"] += 1
+            found["tainted"] += bool(node.taints)
+    return NodeCounts(**{name: found[name] for name in NodeCounts.__struct_fields__})
+
+
+def evictions_anew(aggregates: Iterable[NodeAggregate], now_us: int) -> EvictionCounts:
+    """Count open evictions; nothing is held."""
+    states: collections.Counter[str] = collections.Counter()
+    minutes: collections.Counter[int] = collections.Counter()
+    owed: list[int] = []
+    for eviction in open_of(aggregates):
+        if eviction.state is EvictionState.SCHEDULED:
+            deadline_us = eviction.due.deadline_us
+            if deadline_us > now_us:
+                states["scheduled"] += 1
+                minutes[(deadline_us // MINUTE_US + 1) * MINUTE_US] += 1
+                continue
+            states["due"] += 1
+            owed.append(deadline_us)
+            continue
+        owed.append(eviction.owed_us)
+        states[str(eviction.state)] += 1
+        states["failing"] += eviction.state is EvictionState.RETRYING and eviction.outcome in FAILED
+        states["observed"] += eviction.outcome is Outcome.OBSERVED
+    ahead = sorted(minutes.items())
+    return EvictionCounts(
+        open=sum(states[name] for name in ("scheduled", "due", "issued", "retrying")),
+        **{name: states[name] for name in ("scheduled", "due", "issued", "retrying", "failing", "observed")},
+        held=0,
+        deadlines=tuple(
+            DeadlineBucket(before=instant_text(end_us), evictions=count) for end_us, count in ahead[:BUCKETS]
+        ),
+        later=sum(count for _, count in ahead[BUCKETS:]),
+        held_by=(),
+        oldest_due_at=instant_text(min(owed)) if owed else None,
+    )
+
+
+def open_of(aggregates: Iterable[NodeAggregate]) -> Iterable[Eviction]:
+    """Yield the open evictions."""
+    for aggregate in aggregates:
+        for pod in aggregate.pods.values():
+            if pod.eviction is not None and pod.eviction.state is not EvictionState.DONE:
+                yield pod.eviction
+
+
+def differences(levels: ClusterLevels, aggregates: Iterable[NodeAggregate], now_us: int) -> str:
+    """Say what the levels of a cluster have wrong; empty if nothing."""
+    known = list(aggregates)
+    counted = (levels.pods, levels.nodes(), levels.evictions(now_us, []))
+    anew = (sum(len(one.pods) for one in known), nodes_anew(known), evictions_anew(known, now_us))
+    return "" if counted == anew else f"counted {counted}, anew {anew}"

@@ -1,0 +1,90 @@
+"""Mutations of what a fleet publishes: counts, when they are written, and what is taken back."""
+
+from __future__ import annotations
+
+from tests.mutations import product
+from tests.mutations.catalogue import Mutation
+from tests.mutations.matching import Change
+from tests.mutations.torture import TORTURE
+
+MACHINE = "tests/models/eviction/test_machine.py"
+PUBLISHED = "tests/streams/partition/test_published.py"
+SEEN = "tests/kit/see/test_fleet.py"
+
+OF_FLEET = (
+    Mutation(
+        "count only evictions of which something is told",
+        (Change(product.RENDERING, "render", "step.moves.append", "change.decision and $0"),),
+        (MACHINE,),
+    ),
+    Mutation(
+        "count what an eviction was for what it is",
+        (Change(product.LEVELS, "ClusterLevels.take", "self._count(before, -1)", "pass"),),
+        (MACHINE, PUBLISHED, TORTURE),
+    ),
+    Mutation(
+        "forget where a node stood",
+        (Change(product.LEVELS, "ClusterLevels.take", "self._nodes[counted.standing] -= 1", "pass"),),
+        (PUBLISHED, TORTURE),
+    ),
+    Mutation(
+        "count nothing of what a new owner has loaded",
+        (Change(product.EVICTION_PARTITION, "EvictionPartition.loaded", "self._effects.load(node, uids)", "pass"),),
+        (PUBLISHED, TORTURE),
+    ),
+    Mutation(
+        "publish in the middle of a step",
+        (Change(product.PUBLISHED, "PublishedFleet.turn", "outbox.is_in_step", "False"),),
+        (PUBLISHED,),
+    ),
+    Mutation(
+        "begin the sequence anew with each owner",
+        (
+            Change(
+                product.PUBLISHED,
+                "PublishedFleet._next_sequence",
+                "max(...)",
+                "self._identities.setdefault('', [0]).append(0) or len(self._identities[''])",
+            ),
+        ),
+        (PUBLISHED, TORTURE),
+    ),
+    Mutation(
+        "take the clock for the sequence",
+        (Change(product.PUBLISHED, "PublishedFleet._next_sequence", "max(...)", "now_us // MILLISECOND_US"),),
+        (PUBLISHED,),
+    ),
+    Mutation(
+        "leave what is published of a forgotten cluster",
+        (Change(product.PUBLISHED, "PublishedFleet._take_back", "cluster.state.published", "False"),),
+        (PUBLISHED,),
+    ),
+    Mutation(
+        "let a new owner know nothing of what is published",
+        (Change(product.PARTITION_CLUSTERS, "Clusters.forget", "published=published", "published=0"),),
+        (PUBLISHED,),
+    ),
+    Mutation(
+        "publish each second, whatever has changed",
+        (
+            Change(product.PUBLISHED, "PublishedFleet._changed", "standing == before.standing", "False"),
+            Change(product.PUBLISHED, "PublishedFleet._changed", "mark == before.mark", "False"),
+        ),
+        (PUBLISHED,),
+    ),
+    Mutation(
+        "say nothing again where nothing has changed",
+        (Change(product.PUBLISHED, "PublishedFleet._changed", "0 <= now_us - before.at_us < QUIET_US", "True"),),
+        (PUBLISHED,),
+    ),
+    Mutation(
+        "look for no deadline that has come",
+        (Change(product.PUBLISHED, "PublishedFleet._changed", "not levels.scheduled", "True"),),
+        (PUBLISHED,),
+    ),
+    Mutation(
+        "add zones to the clusters that they are in",
+        (Change(product.SEEN_FLEET, "FleetView.standings", "level.zone is None", "True"),),
+        (SEEN,),
+    ),
+)
