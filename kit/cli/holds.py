@@ -38,8 +38,7 @@ def holds(
     `Spreads`: the brake has ended, and what was due before goes little by little. `Unreadable`: nobody knows what that
     record holds, so nothing is evicted at all until it is removed by `evictstream release`.
 
-    `--count` reads the rows as `evictstream get` does, half a second for 100,000 pods. They have no zones, so what a
-    brake of a zone holds is not counted.
+    `--count` reads the rows as `evictstream get` does, half a second for 100,000 pods.
 
     Examples:
 

@@ -33,7 +33,7 @@ class ListedBrake(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_de
         since: when its newest record was appended.
         ends_at: when it ends or has ended; None until somebody releases it.
         brake: the record; None if it cannot be read.
-        evictions: how many that are due it holds, by the rows; None if they were not counted, or if it is one of zones.
+        evictions: how many that are due it holds, by the rows; None if they were not counted.
         problem: why the record cannot be read.
     """
 
@@ -63,22 +63,18 @@ def listed_brakes(brakes: Brakes, now_us: int, evictions: Mapping[str, int] | No
 
 def _listed(standing: StandingBrake, now_us: int, evictions: Mapping[str, int] | None) -> ListedBrake:
     brake, end_us = standing.brake, standing.end_us
-    is_counted = evictions is not None and not brake.zones
     return ListedBrake(
         id=brake.id,
         state=SeenBrakeState.HOLDS if end_us is None or now_us < end_us else SeenBrakeState.SPREADS,
         since=instant_text(standing.appended_us),
         ends_at=None if end_us is None else instant_text(end_us),
         brake=brake,
-        evictions=evictions.get(brake.id, 0) if evictions is not None and is_counted else None,
+        evictions=None if evictions is None else evictions.get(brake.id, 0),
     )
 
 
 def count_held(brakes: Brakes, state: StoredState, now_us: int) -> Counter[str]:
-    """Count the evictions that are due and held, by the id of the brake; some are held by several.
-
-    The rows have no zones, so what only a brake with zones holds is not counted.
-    """
+    """Count the evictions that are due and held, by the id of the brake; some are held by several."""
     held: Counter[str] = Counter()
     of_cluster: dict[str, tuple[StandingBrake, ...]] = {}
     for stored in state.nodes():

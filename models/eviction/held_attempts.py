@@ -21,8 +21,9 @@ def owed_after_held_us(
 ) -> int | None:
     """Return when the next attempt is owed after `Held`, if nothing but the executor's brake holds it.
 
-    At the latest when `Held` has been silent for too long: the brake may depend on the zone, which the worker does not
-    know. Earlier if the brake ends before, or is gone. An executor that has not read that yet is given time to.
+    At the latest when `Held` has been silent for too long: the executor may see another zone than the worker, as of a
+    node whose labels have just changed. Earlier if the brake ends before, or is gone. An executor that has not read
+    that yet is given time to.
     """
     latest_us = eviction.next_attempt_us
     if latest_us is None:
@@ -38,7 +39,7 @@ def owed_after_held_us(
 
 
 def subject_of(aggregate: NodeAggregate, pod: PodState, eviction: Eviction, due: Due) -> Subject:
-    """Return an eviction as brakes and policies see it; the zone of its node is not known here.
+    """Return an eviction as brakes and policies see it.
 
     What became due after the end of a hold is not spread. An attempt that the executor holds has been due since it was
     issued, any other one since it is owed.
@@ -49,7 +50,8 @@ def subject_of(aggregate: NodeAggregate, pod: PodState, eviction: Eviction, due:
         eviction: the open one of the pod.
         due: why the pod has to leave; that taint counts, whatever else would be a reason.
     """
-    taints = () if aggregate.node is None else aggregate.node.taints
+    node, traits = aggregate.node, pod.traits
+    taints = () if node is None else node.taints
     since_us = next((state.since_us for state in taints if state.taint == due.taint), due.window_start_us)
     return Subject(
         namespace=pod.address.partition("/")[0],
@@ -58,4 +60,7 @@ def subject_of(aggregate: NodeAggregate, pod: PodState, eviction: Eviction, due:
         due_us=eviction.held_since_us,
         node=aggregate.name,
         taint_since_us=since_us,
+        zone=None if node is None else node.zone,
+        node_labels=None if node is None else node.labels,
+        traits=traits,
     )

@@ -9,6 +9,8 @@ import itertools
 from collections.abc import Iterator
 from typing import Final
 
+import msgspec
+
 from evictstream.models.eviction.future_times import cap_times
 from evictstream.models.eviction.lifecycle import reconcile, remove
 from evictstream.models.eviction.rule_parameters import RuleParameters
@@ -16,6 +18,7 @@ from evictstream.models.eviction.state import NodeAggregate, NodeState, PodState
 from evictstream.models.eviction.step import DUPLICATE, STALE, Changes, InputEffect, Step
 from evictstream.models.eviction.taint_history import advance_outage, advance_taints
 from evictstream.models.kubernetes.resource_versions import Version, is_newer, is_older, read_version
+from evictstream.models.kubernetes.traits import shared_node_labels
 from evictstream.models.messages.events import NodeEvent, Origin
 from evictstream.models.messages.vocabulary import CauseKind, EventType, Verdict
 
@@ -54,7 +57,7 @@ def node_slices(aggregate: NodeAggregate, event: NodeEvent, rules: RuleParameter
     if node is not None and node.uid == seen.uid:
         # An undecidable node is tried again with the same version: each of its records is said to be so.
         if version == node.version and not node.is_undecidable:
-            yield DUPLICATE
+            yield _take_labels(_step(aggregate, event, rules), node, event)
         elif is_older(version, node.version):
             yield STALE
         else:
@@ -205,7 +208,12 @@ def _update(step: Step, node: NodeState, event: NodeEvent, version: Version) -> 
     outage = advance_outage(node.outage, taints, seen.ready, at_us=step.at_us, gap_us=step.rules.outage_gap_us)
     is_new = aggregate.node is None
     aggregate.node = NodeState(
-        uid=seen.uid, version=version, taints=taints, outage=outage, is_undecidable=is_undecidable
+        uid=seen.uid,
+        version=version,
+        taints=taints,
+        outage=outage,
+        is_undecidable=is_undecidable,
+        labels=shared_node_labels(seen.labels, node.labels),
     )
     step.write_node()
     # With equal taints no decision changes. A health taint that stays means the same outage. A node that had no taints
@@ -213,6 +221,16 @@ def _update(step: Step, node: NodeState, event: NodeEvent, version: Version) -> 
     if is_new or taints != node.taints:
         yield from _reconcile_all(step)
     yield step.finish()
+
+
+def _take_labels(step: Step, node: NodeState, event: NodeEvent) -> Changes:
+    """Take the labels of a known version of a node: its row is older than labels are, or its feed tells more now."""
+    labels = shared_node_labels(event.node.labels, node.labels)
+    if labels is node.labels:
+        return DUPLICATE
+    step.aggregate.node = msgspec.structs.replace(node, labels=labels)
+    step.write_node()
+    return step.finish()
 
 
 def _delete(aggregate: NodeAggregate, event: NodeEvent, version: Version, rules: RuleParameters) -> Iterator[Changes]:

@@ -71,8 +71,9 @@ _DELETION_EXPECTED = frozenset({Outcome.SUCCEEDED, Outcome.GONE})
 def apply_pod(aggregate: NodeAggregate, event: PodEvent, rules: RuleParameters, opened: int = 0) -> Changes:
     """Apply a change of a pod.
 
-    A newer version that changes nothing relevant (status, labels) is kept in memory and not written: after a restart an
-    older event can only restore values that lead to the same decisions.
+    A newer version that changes nothing relevant (status) is kept in memory and not written: after a restart an older
+    event can only restore values that lead to the same decisions. Traits are written, since a policy may select by
+    them; nothing is decided for them.
 
     Args:
         aggregate: of the node that the pod is bound to; changed in place.
@@ -91,7 +92,7 @@ def apply_pod(aggregate: NodeAggregate, event: PodEvent, rules: RuleParameters, 
     if pod is None:
         return _add(aggregate, event, version, rules, opened)
     if version == pod.version:
-        return DUPLICATE
+        return DUPLICATE if seen.traits == pod.traits else _take_traits(aggregate, pod, event)
     if is_older(version, pod.version):
         return STALE
     is_undone = is_of_later_epoch(version, pod.version)
@@ -100,7 +101,10 @@ def apply_pod(aggregate: NodeAggregate, event: PodEvent, rules: RuleParameters, 
     tolerations = seen.tolerations
     is_edited = tolerations is not pod.tolerations and tolerations != pod.tolerations
     if exemptions == pod.exemptions and not is_edited:
+        if seen.traits is not pod.traits and seen.traits != pod.traits:
+            return _take_traits(aggregate, pod, event)
         return UNDECIDABLE if event.is_undecidable else UNCHANGED
+    pod.traits = seen.traits
     if is_edited or not exemptions:  # or it is left alone no longer: its tolerations decide from now on
         pod.tolerations = tolerations
         pod.tolerations_since_us = event.at_us
@@ -305,11 +309,19 @@ def _add(aggregate: NodeAggregate, event: PodEvent, version: Version, rules: Rul
         tolerations_since_us=event.at_us,
         exemptions=_exemptions(event),
         opened=max(opened, memory.opened if memory is not None else aggregate.first_ordinal),
+        traits=seen.traits,
     )
     aggregate.put_pod(pod)
     step.write_pod(pod)
     reconcile(step, pod)
     return step.finish()
+
+
+def _take_traits(aggregate: NodeAggregate, pod: PodState, event: PodEvent) -> Changes:
+    """Take the traits of a pod of which nothing else has changed; of the same version too, if a feed tells more now."""
+    pod.traits = event.pod.traits
+    effect = InputEffect.UNDECIDABLE if event.is_undecidable else _CHANGED
+    return Changes(effect, ((row_key(_POD, aggregate.key, pod.uid), pod_value(pod)),))
 
 
 def _delete(aggregate: NodeAggregate, event: PodEvent, version: Version, rules: RuleParameters) -> Changes:

@@ -2,8 +2,8 @@
 
 Values are msgpack arrays that begin with the number of their format, so that a later version can tell old rows from
 its own. Instants are integer microseconds. Tolerations are JSON lists inside: msgpack integers have at most 64 bits,
-and `tolerationSeconds` may have more. Equal taints and tolerations are read as one shared object, as in a running
-state.
+and `tolerationSeconds` may have more. Equal taints, tolerations, labels and traits are read as one shared object, as in
+a running state.
 """
 
 from collections.abc import Iterable
@@ -26,6 +26,7 @@ from evictstream.models.eviction.state import (
 from evictstream.models.kubernetes.resource_versions import Version, read_version
 from evictstream.models.kubernetes.taints import NO_EXECUTE, Taint
 from evictstream.models.kubernetes.tolerations import read_tolerations_row, shared_tolerations_row, tolerations_row
+from evictstream.models.kubernetes.traits import NodeLabels, TraitFields, shared_labels, shared_pod_traits
 from evictstream.models.messages.envelope import DECODE_ERRORS
 from evictstream.models.messages.object_limits import LARGEST_LIST, LONGEST_TEXT, has_long_text, is_too_long
 from evictstream.models.messages.vocabulary import EvictionState, Outcome, Verdict, meant_outcome, written_outcome
@@ -61,6 +62,7 @@ class _NodeRow(msgspec.Struct, array_like=True, gc=False, kw_only=True):
     gap_since_us: int | None
     earlier_nodes: list[_EarlierNodeRow]
     is_undecidable: bool
+    labels: NodeLabels | None = None  # older rows have no such field
 
 
 class _PodRow(msgspec.Struct, array_like=True, gc=False, kw_only=True):
@@ -72,6 +74,7 @@ class _PodRow(msgspec.Struct, array_like=True, gc=False, kw_only=True):
     tolerations_since_us: int
     exemptions: int
     opened: int
+    traits: TraitFields | None = None  # older rows have no such field
 
 
 class _EvictionRow(msgspec.Struct, array_like=True, gc=False, kw_only=True):
@@ -129,6 +132,7 @@ def node_value(node: NodeState | None, earlier_nodes: Iterable[tuple[str, Deleti
                 for uid, memory in earlier_nodes
             ],
             is_undecidable=node is not None and node.is_undecidable,
+            labels=node.labels if node is not None else None,
         )
     )
 
@@ -148,7 +152,12 @@ def read_node_value(key: bytes, value: bytes) -> tuple[NodeState | None, dict[st
     taints = () if is_undecidable else tuple(map(_taint_state, row.taints))
     outage = None if row.outage_since_us is None else Outage(row.outage_since_us, row.gap_since_us)
     node = NodeState(
-        uid=row.uid, version=_loaded(row.version), taints=taints, outage=outage, is_undecidable=is_undecidable
+        uid=row.uid,
+        version=_loaded(row.version),
+        taints=taints,
+        outage=outage,
+        is_undecidable=is_undecidable,
+        labels=None if row.labels is None else shared_labels(row.labels),
     )
     return node, earlier_nodes
 
@@ -165,6 +174,7 @@ def pod_value(pod: PodState) -> bytes:
             tolerations_since_us=pod.tolerations_since_us,
             exemptions=pod.exemptions,
             opened=pod.opened,
+            traits=None if pod.traits is None else pod.traits.fields,
         )
     )
 
@@ -191,6 +201,7 @@ def read_pod_value(key: bytes, value: bytes, uid: str) -> PodState:
         tolerations_since_us=row.tolerations_since_us,
         exemptions=row.exemptions | OVER_LIMIT if is_undecidable else row.exemptions,
         opened=row.opened,
+        traits=None if row.traits is None else shared_pod_traits(row.traits),
     )
 
 

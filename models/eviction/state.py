@@ -13,6 +13,7 @@ import msgspec
 from evictstream.models.kubernetes.resource_versions import Version
 from evictstream.models.kubernetes.taints import Taint
 from evictstream.models.kubernetes.tolerations import Toleration, Tolerations
+from evictstream.models.kubernetes.traits import NodeLabels, PodTraits, zone_of
 from evictstream.models.messages.vocabulary import EvictionState, Outcome, Verdict
 
 # Why a pod is left alone; `PodState.exemptions` is the sum of all that hold.
@@ -69,6 +70,7 @@ class NodeState(msgspec.Struct, frozen=True, gc=False, kw_only=True):
         taints: its `NoExecute` taints in node order.
         outage: the outage it is in, if any.
         is_undecidable: its taints are beyond a limit: none of them is kept, and its pods are left alone.
+        labels: for policies; None if its row is of a version that kept none, until the node is told again.
     """
 
     uid: str
@@ -76,6 +78,12 @@ class NodeState(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     taints: tuple[TaintState, ...] = ()
     outage: Outage | None = None
     is_undecidable: bool = False
+    labels: NodeLabels | None = None
+
+    @property
+    def zone(self) -> str | None:
+        """By its label; empty if it has none, None if its labels are not known."""
+        return zone_of(self.labels)
 
 
 class Due(msgspec.Struct, frozen=True, gc=False, kw_only=True):
@@ -177,6 +185,7 @@ class PodState(msgspec.Struct, gc=False, kw_only=True):
         exemptions: sum of `TERMINATING`, `FINISHED`, `MIRROR` and `OVER_LIMIT`; 0 if none holds.
         opened: how many evictions were ever opened for it.
         eviction: the open or done one.
+        traits: for policies, shared; None if its row is of a version that kept none, until the pod is told again.
     """
 
     uid: str
@@ -188,6 +197,7 @@ class PodState(msgspec.Struct, gc=False, kw_only=True):
     exemptions: int = 0
     opened: int = 0
     eviction: Eviction | None = None
+    traits: PodTraits | None = None
 
 
 class DeletionMemory(msgspec.Struct, frozen=True, gc=False):

@@ -16,7 +16,7 @@ Errors:
 """
 
 import datetime as dt
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Final, TypeVar
 
 import msgspec
@@ -33,6 +33,7 @@ from evictstream.models.kubernetes.shapes import (
 from evictstream.models.kubernetes.taints import Taint
 from evictstream.models.kubernetes.times import read_time
 from evictstream.models.kubernetes.tolerations import Tolerations, read_tolerations
+from evictstream.models.kubernetes.traits import NO_TRAITS, PodTraits, read_node_labels, read_pod_traits
 
 Moment = Annotated[dt.datetime, msgspec.Meta(tz=True)]
 """RFC 3339 text with a zone; more than six digits of a second are rounded to six. For evictstream's own fields."""
@@ -75,6 +76,7 @@ class Node(msgspec.Struct, frozen=True, gc=False):
         resource_version: version text as given; comparable within one cluster (semantics.md 12.3).
         taints: `spec.taints` in node order, with all effects.
         ready: status of the condition `Ready` (`True`, `False`, `Unknown`), None if it is not reported.
+        labels: for policies; no rule looks at them.
     """
 
     name: str
@@ -82,6 +84,7 @@ class Node(msgspec.Struct, frozen=True, gc=False):
     resource_version: str
     taints: tuple[Taint, ...] = ()
     ready: str | None = None
+    labels: Mapping[str, str | None] = {}
 
 
 class Pod(msgspec.Struct, frozen=True, gc=False):
@@ -97,6 +100,7 @@ class Pod(msgspec.Struct, frozen=True, gc=False):
         phase: `status.phase`, empty if absent.
         is_terminating: `metadata.deletionTimestamp` is set.
         is_mirror: it stands for a static pod, recognised by the annotation `kubernetes.io/config.mirror`.
+        traits: for policies; no rule looks at them. Equal ones are one object.
     """
 
     namespace: str
@@ -108,6 +112,7 @@ class Pod(msgspec.Struct, frozen=True, gc=False):
     phase: str = ""
     is_terminating: bool = False
     is_mirror: bool = False
+    traits: PodTraits = msgspec.field(default_factory=lambda: NO_TRAITS)
 
 
 _List = TypeVar("_List")
@@ -138,6 +143,7 @@ def read_node(node: NodeObject) -> Node:
         resource_version=metadata.resource_version,
         taints=read_taints(taints),
         ready=next((condition.status for condition in conditions or () if condition.type == "Ready"), None),
+        labels=read_node_labels(metadata.labels),
     )
 
 
@@ -167,6 +173,7 @@ def read_pod(pod: PodObject) -> Pod:
         phase=(status.phase or "") if status is not None else "",
         is_terminating=metadata.deletion_timestamp is not None and metadata.deletion_timestamp != "",
         is_mirror=metadata.is_mirror,
+        traits=read_pod_traits(metadata, spec),
     )
 
 

@@ -27,6 +27,8 @@ DISRUPTION_TARGET: Final = "DisruptionTarget"
 """The condition whose reason says who deletes a pod."""
 ZONE_LABEL: Final = "topology.kubernetes.io/zone"
 """Of a node: its zone."""
+POD_GROUP_LABEL: Final = "scheduling.x-k8s.io/pod-group"
+"""Of a pod: its PodGroup, where a scheduler plugin and not `spec.schedulingGroup` names it."""
 TERMINAL_PHASES: Final = frozenset({"Succeeded", "Failed"})
 
 _TEMPLATE_HASH: Final = "pod-template-hash"
@@ -52,6 +54,20 @@ class _Annotations(msgspec.Struct, gc=False):
     mirror: str | msgspec.UnsetType | None = msgspec.field(default=msgspec.UNSET, name=MIRROR_ANNOTATION)
 
 
+class OwnerObject(msgspec.Struct, gc=False):
+    """One entry of `metadata.ownerReferences`."""
+
+    kind: str | None = None
+    name: str | None = None
+    controller: bool | None = None
+
+
+class SchedulingGroupObject(msgspec.Struct, rename="camel", gc=False):
+    """`spec.schedulingGroup` of a pod."""
+
+    pod_group_name: str | None = None
+
+
 class MetadataObject(msgspec.Struct, rename="camel", gc=False):
     """`metadata` of a node or pod."""
 
@@ -61,11 +77,18 @@ class MetadataObject(msgspec.Struct, rename="camel", gc=False):
     resource_version: str | None = None
     deletion_timestamp: str | None = None
     annotations: _Annotations | None = None
+    labels: msgspec.Raw = NULL  # left undecoded, as all traits: one that cannot be read counts as absent, see traits.py
 
     @property
     def is_mirror(self) -> bool:
         """Whether the pod stands for a static pod. Kubernetes reads null as an empty text."""
         return self.annotations is not None and self.annotations.mirror is not msgspec.UNSET
+
+
+class PodMetadataObject(MetadataObject, rename="camel", gc=False):
+    """`metadata` of a pod."""
+
+    owner_references: Annotated[msgspec.Raw, msgspec.Meta(extra={LIST_OF: OwnerObject})] = NULL
 
 
 class TaintObject(msgspec.Struct, rename="camel", gc=False):
@@ -110,6 +133,8 @@ class PodSpecObject(msgspec.Struct, rename="camel", gc=False):
 
     node_name: str | None = None
     tolerations: msgspec.Raw = NULL  # left undecoded: equal lists are decoded once, see tolerations.py
+    priority: msgspec.Raw = NULL
+    scheduling_group: msgspec.Raw = NULL
 
 
 class PodStatusObject(msgspec.Struct, gc=False):
@@ -123,7 +148,7 @@ class PodObject(msgspec.Struct, rename="camel", gc=False):
 
     kind: str | None = None
     api_version: str | None = None
-    metadata: MetadataObject | None = None
+    metadata: PodMetadataObject | None = None
     spec: PodSpecObject | None = None
     status: PodStatusObject | None = None
 
@@ -131,22 +156,15 @@ class PodObject(msgspec.Struct, rename="camel", gc=False):
 # ------------------------------------------------------------------------------------------- what people ask for
 
 
-class OwnerObject(msgspec.Struct, gc=False):
-    """One entry of `metadata.ownerReferences`."""
-
-    kind: str | None = None
-    name: str | None = None
-    controller: bool | None = None
-
-
 class PodLabelsObject(msgspec.Struct, gc=False):
-    """The one label of a pod that is in use."""
+    """The labels of a pod that are in use."""
 
     template_hash: str | None = msgspec.field(default=None, name=_TEMPLATE_HASH)
+    pod_group: str | None = msgspec.field(default=None, name=POD_GROUP_LABEL)
 
 
 class _NodeFactsMetadata(MetadataObject, gc=False):
-    labels: dict[str, str] | None = None
+    labels: dict[str, str] | None = None  # type: ignore[assignment] # decoded here
 
 
 class _NodeFactsSpec(NodeSpecObject, gc=False):
@@ -165,11 +183,11 @@ class NodeFactsObject(NodeObject, gc=False):
     status: _NodeFactsStatus | None = None
 
 
-class PodFactsMetadata(MetadataObject, rename="camel", gc=False):
+class PodFactsMetadata(PodMetadataObject, rename="camel", gc=False):
     """`metadata` of a pod, with what names its workload."""
 
-    labels: PodLabelsObject | None = None
-    owner_references: list[OwnerObject] | None = None
+    labels: PodLabelsObject | None = None  # type: ignore[assignment] # decoded here, as the next
+    owner_references: list[OwnerObject] | None = None  # type: ignore[assignment]
 
 
 class _NodeAffinity(msgspec.Struct, gc=False):
@@ -219,7 +237,7 @@ class DisruptedPod(PodObject, gc=False):
 # ------------------------------------------------------------------------------------- what the API server holds
 
 
-class _LookedAtMetadata(MetadataObject, gc=False, kw_only=True):
+class _LookedAtMetadata(PodMetadataObject, gc=False, kw_only=True):
     uid: str
 
 
@@ -228,7 +246,7 @@ class _LookedAtNodeSpec(msgspec.Struct, gc=False):
 
 
 class _LookedAtNodeMetadata(_LookedAtMetadata, gc=False, kw_only=True):
-    labels: dict[str, str] | None = None
+    labels: dict[str, str] | None = None  # type: ignore[assignment] # decoded here
 
 
 class LookedAtNode(msgspec.Struct, gc=False):
@@ -253,7 +271,7 @@ class LookedAtPod(PodObject, gc=False, kw_only=True):
 # --------------------------------------------------------------------------------------- what audit logs answer with
 
 
-class AuditedMetadata(MetadataObject, rename="camel", gc=False):
+class AuditedMetadata(PodMetadataObject, rename="camel", gc=False):
     """`metadata`, with what an object that is deleted still waits for."""
 
     name: str = ""
@@ -331,6 +349,7 @@ class _ForwardedAnnotations(msgspec.Struct, omit_defaults=True):
 
 class _ForwardedPodLabels(msgspec.Struct, omit_defaults=True):
     template_hash: _Any = msgspec.field(default=_NONE, name=_TEMPLATE_HASH)
+    pod_group: _Any = msgspec.field(default=_NONE, name=POD_GROUP_LABEL)
 
 
 class _ForwardedOwner(msgspec.Struct, rename="camel", omit_defaults=True):
@@ -362,6 +381,7 @@ class ForwardedPodSpec(msgspec.Struct, rename="camel", omit_defaults=True):
     node_name: str | None = None
     tolerations: _Any = _NONE
     priority: _Any = _NONE
+    scheduling_group: _Any = _NONE
     node_selector: _Any = _NONE
     affinity: _ForwardedAffinity | None = None
 

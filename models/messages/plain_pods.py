@@ -9,7 +9,7 @@ from typing import Annotated, Final, Literal
 
 import msgspec
 
-from evictstream.models.kubernetes.shapes import MetadataObject, PodObject, PodSpecObject, PodStatusObject
+from evictstream.models.kubernetes.shapes import PodMetadataObject, PodObject, PodSpecObject, PodStatusObject
 from evictstream.models.messages.decoding import PodWatch
 from evictstream.models.messages.object_limits import LONGEST_NAMES
 
@@ -17,7 +17,7 @@ from evictstream.models.messages.object_limits import LONGEST_NAMES
 _Text = Annotated[str, msgspec.Meta(min_length=1, max_length=LONGEST_NAMES // 3)]
 
 
-class _PlainMetadata(MetadataObject, gc=False, kw_only=True):
+class _PlainMetadata(PodMetadataObject, gc=False, kw_only=True):
     name: _Text
     namespace: _Text
     uid: _Text

@@ -12,7 +12,7 @@ import msgspec
 from msgspec import Meta
 
 from evictstream.models.kubernetes.objects import FieldTimeError, read_instant
-from evictstream.models.kubernetes.shapes import MIRROR_ANNOTATION
+from evictstream.models.kubernetes.shapes import MIRROR_ANNOTATION, POD_GROUP_LABEL
 from evictstream.models.kubernetes.taints import BareTaint
 from evictstream.models.kubernetes.tolerations import Toleration
 from evictstream.models.messages import codec
@@ -36,6 +36,17 @@ class NodeMetadata(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
     name: NonEmptyText
     uid: NonEmptyText
     resource_version: NonEmptyText
+    labels: Annotated[
+        dict[str, str | None] | None, Meta(description=f"For policies; of a pod only `{POD_GROUP_LABEL}` matters.")
+    ] = None
+
+
+class WatchedOwner(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
+    """An owner of a pod; only the controller matters, for policies."""
+
+    kind: str
+    name: str
+    controller: bool | None = None
 
 
 class PodMetadata(NodeMetadata, frozen=True, rename="camel", kw_only=True):
@@ -46,6 +57,7 @@ class PodMetadata(NodeMetadata, frozen=True, rename="camel", kw_only=True):
     annotations: Annotated[dict[str, str | None] | None, Meta(description=f"Only `{MIRROR_ANNOTATION}` matters.")] = (
         None
     )
+    owner_references: tuple[WatchedOwner, ...] | None = None
 
 
 class WatchedTaint(BareTaint, frozen=True, rename="camel", kw_only=True):
@@ -75,11 +87,19 @@ class NodeStatus(msgspec.Struct, frozen=True, rename="camel"):
     conditions: tuple[NodeCondition, ...] | None = None
 
 
+class WatchedSchedulingGroup(msgspec.Struct, frozen=True, rename="camel"):
+    """The group with which a pod is scheduled."""
+
+    pod_group_name: str | None = None
+
+
 class PodSpec(msgspec.Struct, frozen=True, rename="camel"):
     """The part of a pod's spec in use."""
 
     node_name: str | None = None
     tolerations: tuple[Toleration, ...] | None = None
+    priority: Annotated[int | None, Meta(description="For policies, as the next.")] = None
+    scheduling_group: WatchedSchedulingGroup | None = None
 
 
 class PodStatus(msgspec.Struct, frozen=True, rename="camel"):

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Final, NamedTuple, Protocol, TypeVar
 
 from evictstream.models.instants import SECOND_US
+from evictstream.models.kubernetes.traits import NodeLabels, PodTraits
 from evictstream.models.messages.unreadable import Unreadable
 
 _FRACTIONS: Final = 2**32
@@ -21,9 +22,11 @@ class Subject(NamedTuple):
         pod_uid: of the pod.
         taint: key of the taint that is the reason.
         due_us: since when it is due, microseconds.
-        zone: of the node; None where it is not known. A brake with zones does not hold it there.
-        node: name of the node; for policies, as the next.
+        zone: of the node, empty if it has none; None where it is not known. A brake with zones does not hold it there.
+        node: name of the node; for policies, as the next ones.
         taint_since_us: since when the taint is on the node.
+        node_labels: of the node; None where they are not known.
+        traits: owner, priority and group of the pod; None where they are not known.
     """
 
     namespace: str
@@ -33,6 +36,8 @@ class Subject(NamedTuple):
     zone: str | None = None
     node: str = ""
     taint_since_us: int = 0
+    node_labels: NodeLabels | None = None
+    traits: PodTraits | None = None
 
 
 class Hold(NamedTuple):

@@ -1,7 +1,7 @@
 """The brakes of one cluster, as its executor asks for them: before any request for an eviction, and before each write.
 
 Workers hold evictions back too. What an executor does not leave to them: a brake stops what is issued already, while no
-worker runs, and it may name zones, which no worker knows.
+worker runs, and where it names zones, the node itself says in which it is.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ class ClusterBrakes:
             return None
         issued_us, deadline_us = instant_us(command.issued_at), instant_us(command.deadline)
         now_us = max(now_us, issued_us)
-        # Who has issued it after a brake's end has spread it. Of brakes with zones nobody else knows whom they hold.
+        # Who has issued it after a brake's end has spread it, unless the worker knew no zone, or another one.
         due_us = max(deadline_us, issued_us)
         subject = Subject(command.namespace, command.pod_uid, command.reason.taint.key, due_us)
         hold = longest_hold((one for one in brakes if not one.brake.zones), subject, now_us)

@@ -1,8 +1,8 @@
 """The fast path for the most frequent input: a known pod of which only the version or the tolerations changed.
 
 Five of six events are status changes. The fast path recognises them, and edits of tolerations while nothing is due for
-the pod: by types that the decoder checks, a look-up of the pod, and the text of the tolerations as it was last read. It
-makes no event of them. All other records go through `apply_pod`: stale, repeated and malformed ones too.
+the pod: by types that the decoder checks, a look-up of the pod, and the texts of tolerations and traits as they were
+last read. It makes no event of them. All other records go through `apply_pod`: stale, repeated and malformed ones too.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from evictstream.models.eviction.plain_edit import edit_tolerations, take_plain_
 from evictstream.models.instants import MILLISECOND_US
 from evictstream.models.kubernetes.resource_versions import read_version
 from evictstream.models.kubernetes.tolerations import Tolerations, read_tolerations
+from evictstream.models.kubernetes.traits import PodTraits, read_pod_traits
 from evictstream.models.messages.envelope import DECODE_ERRORS, event_at_us
 from evictstream.models.messages.object_limits import LONGEST_TEXT, has_long_text, is_too_long
 from evictstream.models.messages.plain_pods import PlainPodWatch, decode_plain_pod
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from evictstream.models.eviction.cluster import Cluster
+    from evictstream.models.kubernetes.shapes import PodMetadataObject, PodSpecObject
     from evictstream.models.messages.envelope import InputLimits
     from evictstream.streams.engine.core.batches import Record
     from evictstream.streams.engine.core.outbox import Outbox
@@ -68,8 +70,8 @@ class FastPath:
             counts: takes how many events have changed something, and how many nothing.
             apply_other: applies a record that is no plain change, with what it says if that has been decoded.
         """
-        by_key, largest_bytes, texts = self._by_key, self._largest_bytes, _texts
-        run = 0
+        by_key, largest_bytes, texts, join = self._by_key, self._largest_bytes, _texts, b"\n".join
+        run = unchanged = 0
         for record in records:
             key, value = record.key, record.value
             cluster = by_key.get(key)  # type: ignore[arg-type]  # no key, no cluster
@@ -84,6 +86,7 @@ class FastPath:
             seen = pod_record.object
             spec, metadata = seen.spec, seen.metadata
             annotations = metadata.annotations
+            text = hash(join((metadata.owner_references, metadata.labels, spec.priority, spec.scheduling_group)))
             aggregate = cluster.nodes.get(spec.node_name)
             pod = None if aggregate is None else aggregate.pods.get(metadata.uid)
             state = cluster.state
@@ -94,6 +97,8 @@ class FastPath:
                 or (annotations is not None and annotations.mirror is not msgspec.UNSET)
                 or pod_record.epoch < state.epoch
                 or record.timestamp * MILLISECOND_US <= state.forgotten_at_us
+                or (traits := pod.traits) is None
+                or (traits.text != text and not _are_traits(traits, metadata, spec, text))
             ):
                 yield from apply_other(record, pod_record)
                 continue
@@ -108,7 +113,7 @@ class FastPath:
             version = read_version(metadata.resource_version, pod_record.epoch)
             effect = take_plain_version(aggregate, pod, version, tolerations)
             if effect is _UNCHANGED:
-                counts[_UNCHANGED_VALUE] += 1
+                unchanged += 1  # counted in `counts` once for many
             elif effect is _CHANGED:
                 at_us = event_at_us(pod_record.observed_at, record.timestamp * MILLISECOND_US, self._limits)
                 outbox.put(*edit_tolerations(aggregate, pod, tolerations, at_us))
@@ -118,8 +123,18 @@ class FastPath:
                 continue
             run += 1
             if run == SLICE_COST or len(value) > LARGE_BYTES:
-                run = 0
+                counts[_UNCHANGED_VALUE] += unchanged
+                run = unchanged = 0
                 yield Part(record.offset + 1, SLICE_COST)
+        counts[_UNCHANGED_VALUE] += unchanged
+
+
+def _are_traits(traits: PodTraits, metadata: PodMetadataObject, spec: PodSpecObject, text: int) -> bool:
+    """Read the traits of a pod; if it still has these, keep the hash of their text for the next pod that has them."""
+    if read_pod_traits(metadata, spec) != traits:
+        return False
+    traits.text = text
+    return True
 
 
 def _read_tolerations(raw: msgspec.Raw) -> Tolerations | None:

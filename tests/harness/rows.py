@@ -41,10 +41,13 @@ class State:
         """The number of the partition that a cluster lives in."""
         return partition_of(cluster.encode(), len(self.partitions))
 
-    def node(self, cluster: str, name: str, *taints: dict[str, object], event_type: str = "ADDED") -> None:
-        """A node with taints."""
+    def node(
+        self, cluster: str, name: str, *taints: dict[str, object], event_type: str = "ADDED", zone: str | None = None
+    ) -> None:
+        """A node with taints, in a zone."""
         self._count += 1
-        meta = {"name": name, "uid": f"node-{name}", "resourceVersion": str(self._count)}
+        labels = {"topology.kubernetes.io/zone": zone}
+        meta = {"name": name, "uid": f"node-{name}", "resourceVersion": str(self._count), "labels": labels}
         obj = {"kind": "Node", "metadata": meta, "spec": {"taints": taints}}
         self._apply(self.settings.nodes_topic, cluster, event_type, object=obj)
 

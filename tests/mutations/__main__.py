@@ -36,6 +36,7 @@ from tests.mutations.recordings import OF_RECORDINGS
 from tests.mutations.stories import OF_STORIES
 from tests.mutations.strangers import OF_STRANGERS
 from tests.mutations.torture import BY_TORTURE
+from tests.mutations.traits import OF_TRAITS
 from tests.mutations.windows import OF_WINDOWS
 
 ALL = (
@@ -53,6 +54,7 @@ ALL = (
     *OF_BRAKES,
     *OF_POLICIES,
     *OF_FLEET,
+    *OF_TRAITS,
     *OF_WINDOWS,
     *BY_TORTURE,
     *FROM_OUTSIDE,

@@ -67,16 +67,17 @@ def test_what_is_held_in_words(fields: dict[str, Any], text: str) -> None:
 
 def test_due_evictions_are_counted_for_each_brake() -> None:
     rows = State(SETTINGS)
-    rows.node("lab", "n-1", UNREACHABLE)
+    rows.node("lab", "n-1", UNREACHABLE, zone="z-b")
     for name, seconds in (("slow", 300), ("quick", 20), ("quicker", 10)):
         rows.pod("lab", "n-1", name, seconds)
     brakes = read(
         record("all"),
         record("other", clusters=["prod"]),
         record("zone", zones=["z-a"]),
+        record("other-zone", zones=["z-b", "z-c"]),
         appended_us=NOON_US,
     )
     at_us = NOON_US + 60 * SECOND_US
     counted = count_held(brakes, read_rows(rows), at_us)
     listed = {one.id: one.evictions for one in listed_brakes(brakes, at_us, counted)}
-    assert listed == {"all": 2, "other": 0, "zone": None}
+    assert listed == {"all": 2, "other": 0, "zone": 0, "other-zone": 2}

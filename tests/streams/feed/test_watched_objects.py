@@ -23,7 +23,7 @@ POD: dict[str, Any] = {
         "namespace": "shop",
         "uid": "p-1",
         "resourceVersion": "17",
-        "labels": {"app": "web", "pod-template-hash": "5d7f9"},
+        "labels": {"app": "web", "pod-template-hash": "5d7f9", "scheduling.x-k8s.io/pod-group": "g"},
         "annotations": {"kubernetes.io/config.mirror": "x", "secret": "hunter2"},
         "managedFields": [{"manager": "kubelet"}],
         "ownerReferences": [
@@ -37,6 +37,7 @@ POD: dict[str, Any] = {
         "containers": [{"name": "web", "env": [{"name": "PASSWORD", "value": "hunter2"}]}],
         "tolerations": [{"key": "a\u00e9", "operator": "Exists", "tolerationSeconds": 300}],
         "priority": 1000,
+        "schedulingGroup": {"podGroupName": "train-1"},
         "nodeSelector": {"pool": "gpu"},
         "affinity": {
             "nodeAffinity": {
@@ -86,13 +87,14 @@ def test_of_a_pod_what_decides_is_kept() -> None:
             "resourceVersion": "17",
             "deletionTimestamp": "2026-11-21T02:15:53Z",
             "annotations": {"kubernetes.io/config.mirror": "x"},
-            "labels": {"pod-template-hash": "5d7f9"},
+            "labels": {"pod-template-hash": "5d7f9", "scheduling.x-k8s.io/pod-group": "g"},
             "ownerReferences": [{"kind": "ReplicaSet", "name": "web", "uid": "r-1", "controller": True}],
         },
         "spec": {
             "nodeName": "n-1",
             "tolerations": POD["spec"]["tolerations"],
             "priority": 1000,
+            "schedulingGroup": {"podGroupName": "train-1"},
             "nodeSelector": {"pool": "gpu"},
             "affinity": {
                 "nodeAffinity": {

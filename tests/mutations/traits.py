@@ -1,0 +1,60 @@
+"""Mutations of what is known of nodes and pods for brakes and policies."""
+
+from __future__ import annotations
+
+from tests.mutations import product
+from tests.mutations.catalogue import Mutation
+from tests.mutations.matching import Change
+
+READ = "tests/models/kubernetes/test_traits.py"
+ROWS = "tests/models/eviction/test_traits_in_rows.py"
+FAST = "tests/streams/partition/test_fast_path.py"
+HELD = "tests/streams/partition/test_traits_held.py"
+
+OF_TRAITS = (
+    Mutation(
+        "lose the zones at a takeover",
+        (Change(product.ROW_VALUES, "node_value", "node.labels if node is not None else None", "None"),),
+        (ROWS, HELD),
+    ),
+    Mutation(
+        "lose the owners at a takeover",
+        (Change(product.ROW_VALUES, "pod_value", "pod.traits.fields", "None"),),
+        (ROWS,),
+    ),
+    Mutation(
+        "pass over another owner on the fast path",
+        (Change(product.FAST_PATH, "_are_traits", "read_pod_traits(metadata, spec) != traits", "False"),),
+        (FAST,),
+    ),
+    Mutation(
+        "keep another owner from being written",
+        (Change(product.POD_STEPS, "apply_pod", "seen.traits != pod.traits", "False"),),
+        (ROWS, FAST),
+    ),
+    Mutation(
+        "count a window from the change of an owner",
+        (Change(product.POD_STEPS, "_take_traits", "pod.traits = event.pod.traits", "$0\npod.since_us = event.at_us"),),
+        (ROWS,),
+    ),
+    Mutation(
+        "pass over what a newer feed tells of a known version",
+        (Change(product.NODE_STEPS, "_take_labels", "labels is node.labels", "True"),),
+        (ROWS,),
+    ),
+    Mutation(
+        "take an owner that is not the controller",
+        (Change(product.TRAITS, "_controller", "owner.controller", "True"),),
+        (READ,),
+    ),
+    Mutation(
+        "take a name of any length",
+        (Change(product.TRAITS, "_short", "len(text) <= LONGEST_TRAIT", "True"),),
+        (READ,),
+    ),
+    Mutation(
+        "hold nothing by its zone before it is issued",
+        (Change(product.HELD_ATTEMPTS, "subject_of", "node.zone", "None"),),
+        (HELD, ROWS),
+    ),
+)
