@@ -96,18 +96,27 @@ def test_patience_is_in_the_command() -> None:
     assert not any("deleteAfter" in one for one in world.evicts["free"])
 
 
-@pytest.mark.parametrize("seed", range(5))
+def clauses(chance: random.Random) -> list[dict[str, Any] | None]:
+    """Return clauses of each kind; none holds anything for more than a minute after noon."""
+    window = {"begins": "12:01", "ends": "13:00", "zone": "UTC"}
+    return [
+        None,
+        OBSERVES,
+        {"settleSeconds": chance.randint(1, 40)},
+        {"observe": True, "for": {"nodes": ["n*"]}},
+        {"limit": {"evictions": chance.randint(1, 3), "burst": chance.randint(1, 9)}},
+        {"for": HERE, "limit": {"evictions": 1, "inSeconds": 3, "per": "node"}, "settleSeconds": 15},
+        {"hold": {"outsideOf": [window], "spreadSeconds": chance.randint(0, 30)}},
+    ]
+
+
+@pytest.mark.parametrize("seed", range(8))
 def test_fifty_changes_in_a_storm_move_no_deadline(seed: int) -> None:
     chance = random.Random(seed)  # noqa: S311 - the same each time
     world, plain = Braked(), Braked()
     spec: dict[str, Any] | None = None
     for number in range(50):
-        before, spec = (
-            spec,
-            chance.choice(
-                [None, OBSERVES, {"settleSeconds": chance.randint(1, 40)}, {"observe": True, "for": {"nodes": ["n*"]}}]
-            ),
-        )
+        before, spec = spec, chance.choice(clauses(chance))
         earlier = [] if before is None else [{"spec": before}]
         world.policy(revision=number + 1, earlier=earlier, **({} if spec is None else {"spec": spec}))
         world.run(number / 2 + chance.random() / 2)
