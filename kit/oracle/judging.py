@@ -16,6 +16,7 @@ from evictstream.kit.oracle.histories import HeardPod, PodHistories, node_histor
 from evictstream.kit.oracle.limits import OracleLimits, Promptness
 from evictstream.kit.oracle.obligations import PodLog, RunFacts
 from evictstream.kit.oracle.pod_search import DeadEnd, PodSearch
+from evictstream.kit.oracle.rates import check_rates
 from evictstream.kit.oracle.reading import Statement, UnreadableRecordError, read
 from evictstream.kit.oracle.records import BrakeRecord, InputRecord, MessageRecord, Violation
 from evictstream.kit.oracle.standing_brakes import PodBrakes, brake_spells
@@ -57,6 +58,7 @@ def judge(
     feeds = FeedSilence(epochs.counting, limits)
     violations = [*check_stream(commands, partitions), *check_names(messages), *feeds.check(commands)]
     violations += check_decisions(commands, messages)
+    violations += check_rates(commands, spells, early_us=early_us)
     violations += check_letters(unreadable, messages)
     for (cluster, node), of_node in by_node(epochs.counting, commands).items():
         for uid in {command.pod_uid for command in of_node.commands} - set(pod_histories(node, of_node.pods).pods):

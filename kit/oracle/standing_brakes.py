@@ -3,7 +3,8 @@
 A service reads the brakes a little late, and not all at the same instant. So an eviction is wrong only if each set of
 brakes that could have been known then holds it, and what is owed may wait as long as any of them does.
 
-Zones are not the service's: brakes with zones are left out.
+Zones are not the service's: brakes with zones are left out. One with a `limit` stands for such a clause of a policy:
+what it is about may wait, and need not (`rates.py`).
 """
 
 from __future__ import annotations
@@ -108,6 +109,7 @@ class PodBrakes:
         return any(
             all(
                 spell.matches(self.cluster, self.namespace, taint)
+                and "limit" not in (spell.fields or ())
                 and (to_us < spell.end_us or (due_us <= spell.end_us and to_us < spell.until_us(self.uid)))
                 for spell in of_key
                 if spell.from_us <= to_us and spell.to_us >= from_us

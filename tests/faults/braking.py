@@ -1,7 +1,8 @@
 """Brakes and policies that come and go while a run goes on. All of them have ended soon after it is quiet.
 
 A policy that observes holds what a brake of the same lists holds, and its deletion spreads as the release does. So a
-plan has brakes alone, and those whose key begins with `p` are written as policies.
+plan has brakes alone, and those whose key begins with `p` are written as policies. One with a `limit` is written as a
+policy that limits.
 """
 
 from __future__ import annotations
@@ -48,6 +49,8 @@ def draw_brakes(seed: int, shape: Shape, start_at_us: int) -> tuple[BrakeRecord,
             put(end_seconds, None)
         elif is_policy:
             key, fields = b"p%d" % number, fields | {"id": f"p{number}", "zones": []}
+            if draw >= 0.85:
+                fields["limit"] = _limit(chance)
             put(at_seconds, _brake(fields), key)
             put(end_seconds, _brake(fields | {"releasedBy": "ben"}), key)
         else:
@@ -65,7 +68,8 @@ def as_policy(record: BrakeRecord) -> BrakeRecord | None:
         return None
     brake = json.loads(record.value or b"{}")
     names = ("clusters", "taints", "namespaces")
-    spec = {"observe": True, "for": {name: brake[name] for name in names if name in brake}}
+    clause = {"limit": brake["limit"]} if "limit" in brake else {"observe": True}
+    spec = {**clause, "for": {name: brake[name] for name in names if name in brake}}
     is_over = "releasedBy" in brake
     policy = {
         "apiVersion": "evictstream.io/v1",
@@ -92,6 +96,16 @@ def _fields(chance: random.Random, number: int) -> dict[str, Any]:
     if chance.random() < 0.1:
         fields["zones"] = ["a"]
     return fields
+
+
+def _limit(chance: random.Random) -> dict[str, Any]:
+    """Draw a limit that some evictions of a run feel."""
+    return {
+        "evictions": chance.randint(1, 3),
+        "inSeconds": chance.randint(1, 2),
+        "burst": chance.randint(1, 3),
+        "per": chance.choice(["cluster", "node"]),
+    }
 
 
 def _brake(fields: dict[str, Any]) -> bytes:

@@ -83,3 +83,16 @@ def test_what_an_executor_holds_is_tried_again() -> None:
     assert rules(repeated(held(), 20)) == set()
     assert rules(repeated(held().brake(15.05, zones=["z"]), 20)) == set()
     assert rules(held().brake(15.05)) == set()
+
+
+def test_a_limit_lets_wait_and_is_exceeded_by_nothing() -> None:
+    def limited(evictions: int) -> Story:
+        return braked(limit={"evictions": evictions, "inSeconds": 60, "burst": 1, "per": "cluster"})
+
+    def failed(story: Story) -> Story:
+        return repeated(story.say("Evict", 15.01).result(15.1, "Failed"), 15.6)
+
+    assert rules(limited(1)) == set(), "it may wait"
+    assert rules(done(limited(1), 15.01)) == set(), "it need not"
+    assert rules(failed(limited(1))) == {"over the limit"}
+    assert rules(failed(limited(600))) == set()
