@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from typing import Final, NamedTuple, TypeAlias
 
 from evictstream.models.eviction.lifecycle import FAILURES
-from evictstream.models.eviction.state import CountedNode, Eviction, NodeAggregate
+from evictstream.models.eviction.state import Eviction, NodeAggregate
 from evictstream.models.instants import SECOND_US, instant_text
 from evictstream.models.messages.fleet import (
     MOST_BUCKETS,
@@ -55,6 +55,12 @@ def standing_of(aggregate: NodeAggregate) -> int:
         return _HEALTHY
     outage = node.outage  # without a gap it has a health taint now; to look at a thousand taints would cost more
     return _TAINTED + (_UNHEALTHY if outage is not None and outage.gap_since_us is None else _HEALTHY)
+
+
+def has_to_count(aggregate: NodeAggregate) -> bool:
+    """Whether a node has changed since it was counted; for one that is known, a look at one reference."""
+    node = aggregate.node
+    return aggregate.counted_node is not node or (node is None and standing_of(aggregate) != aggregate.counted_as)
 
 
 class Deadlines:
@@ -121,16 +127,14 @@ class ClusterLevels:
     """Counts of one cluster.
 
     Attributes:
-        changes: grows with each change of nodes and evictions.
-        pods: how many are on its nodes.
+        changes: grows with each change.
         scheduled: deadlines of the evictions that were not issued.
     """
 
-    __slots__ = ("_failing", "_issued", "_nodes", "_observed", "_owed", "_retrying", "changes", "pods", "scheduled")
+    __slots__ = ("_failing", "_issued", "_nodes", "_observed", "_owed", "_retrying", "changes", "scheduled")
 
     def __init__(self) -> None:
         self.changes = 0
-        self.pods = 0
         self.scheduled = Deadlines()
         self._owed = Deadlines()  # of those that were issued
         self._nodes = [0] * (_TAINTED + _HEALTH)
@@ -144,13 +148,13 @@ class ClusterLevels:
                 self._count(before, -1)
             if after is not None:
                 self._count(after, 1)
-        counted, standing, pods = aggregate.counted, standing_of(aggregate), len(aggregate.pods)
-        self.pods += pods - counted.pods
-        if standing != counted.standing:
+        before_as, standing = aggregate.counted_as, standing_of(aggregate)
+        if standing != before_as:
             self.changes += 1
-            self._nodes[counted.standing] -= 1
+            self._nodes[before_as] -= 1
             self._nodes[standing] += 1
-        aggregate.counted = CountedNode(aggregate.node, standing, pods)
+            aggregate.counted_as = standing
+        aggregate.counted_node = aggregate.node
 
     def _count(self, eviction: Eviction, by: int) -> None:
         state = eviction.state

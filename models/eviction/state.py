@@ -6,8 +6,6 @@ so it is lean: structs that the garbage collector does not track, shared tolerat
 derived. Therefore it has no windows: `decision.py` derives them (semantics.md 12.4).
 """
 
-from typing import Final, NamedTuple
-
 import msgspec
 
 from evictstream.models.kubernetes.resource_versions import Version
@@ -214,23 +212,6 @@ class DeletionMemory(msgspec.Struct, frozen=True, gc=False):
     opened: int = 0
 
 
-class CountedNode(NamedTuple):
-    """A node as it was when it was counted.
-
-    Attributes:
-        node: its state; the same object until it changes.
-        standing: see `levels.standing_of`.
-        pods: how many were on it.
-    """
-
-    node: NodeState | None
-    standing: int
-    pods: int
-
-
-NOT_COUNTED: Final = CountedNode(None, 0, 0)
-
-
 class NodeAggregate:
     """One node with its pods, and the earlier nodes and deleted pods that are remembered.
 
@@ -249,14 +230,16 @@ class NodeAggregate:
             forgotten with all its rows. There the caller sets a number above all ordinals used before, so that no
             `evictionId` is used again.
         addresses: the nodes of all pods of the cluster, by address; shared by its nodes.
-        counted: what of it the counts of its cluster contain (`levels.py`); in memory only.
+        counted_node: its state when it was counted (`levels.py`); in memory only, as the next.
+        counted_as: its standing in the counts of its cluster.
     """
 
     __slots__ = (
         "_by_address",
         "addresses",
         "cluster",
-        "counted",
+        "counted_as",
+        "counted_node",
         "deleted_pods",
         "earlier_nodes",
         "first_ordinal",
@@ -284,7 +267,8 @@ class NodeAggregate:
         self.orphans: dict[str, Eviction] = {}
         self.purge_at_us: int | None = None
         self.addresses: dict[str, NodeAggregate] = {} if addresses is None else addresses
-        self.counted = NOT_COUNTED
+        self.counted_node: NodeState | None = None
+        self.counted_as = 0
         self._by_address: dict[str, PodState] | None = None
 
     @property

@@ -137,8 +137,7 @@ class PublishedFleet:
         standing = self._changed(cluster, now_us, brakes)
         if standing is not None:
             sequence = self._next_sequence(cluster, now_us, outbox)
-            pods = self.levels.get(cluster.name, _NO_LEVELS).pods
-            level = _level_of(cluster, standing, pods=pods, sequence=sequence, now_us=now_us)
+            level = _level_of(cluster, standing, sequence, now_us)
             outbox.send(self._config.fleet_topic, level_key(cluster.name), encode(level), LEVEL_HEADERS)
             cost += _LOOKS_LIKE_A_RECORD
         state = cluster.state
@@ -199,7 +198,7 @@ def level_key(cluster: str, zone: str = "") -> bytes:
     return f"{cluster}/{zone}".encode()
 
 
-def _level_of(cluster: Cluster, standing: _Standing, *, pods: int, sequence: int, now_us: int) -> FleetLevel:
+def _level_of(cluster: Cluster, standing: _Standing, sequence: int, now_us: int) -> FleetLevel:
     heard_at_us = cluster.state.heard_at_us
     return FleetLevel(
         api_version=API_VERSION,
@@ -208,7 +207,7 @@ def _level_of(cluster: Cluster, standing: _Standing, *, pods: int, sequence: int
         sequence=sequence,
         at=instant_text(now_us),
         nodes=standing.nodes,
-        pods=pods,
+        pods=len(cluster.addresses),
         evictions=standing.evictions,
         feed=FeedStanding(
             is_silent=standing.is_silent, heard_at=None if heard_at_us is None else instant_text(heard_at_us)

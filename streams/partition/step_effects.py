@@ -9,7 +9,7 @@ from __future__ import annotations
 import collections
 from typing import TYPE_CHECKING
 
-from evictstream.models.eviction.levels import ClusterLevels
+from evictstream.models.eviction.levels import ClusterLevels, has_to_count
 from evictstream.models.messages.vocabulary import DecisionKind
 from evictstream.streams.engine.core.batches import UnusableRecord
 from evictstream.streams.partition.dead_letters import put_dead_letter
@@ -81,8 +81,7 @@ class StepEffects:
         else:  # most changes need no message
             for row, value in changes.rows:
                 outbox.put(row, value)
-        counted = aggregate.counted
-        if changes.moves or counted.node is not aggregate.node or counted.pods != len(aggregate.pods):
+        if changes.moves or has_to_count(aggregate):
             self._count(aggregate, changes.moves)
         for at_us, uid in changes.wakeups:
             self._timers.push((at_us, key, uid))

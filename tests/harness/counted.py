@@ -74,6 +74,6 @@ def open_of(aggregates: Iterable[NodeAggregate]) -> Iterable[Eviction]:
 def differences(levels: ClusterLevels, aggregates: Iterable[NodeAggregate], now_us: int) -> str:
     """Say what the levels of a cluster have wrong; empty if nothing."""
     known = list(aggregates)
-    counted = (levels.pods, levels.nodes(), levels.evictions(now_us, []))
-    anew = (sum(len(one.pods) for one in known), nodes_anew(known), evictions_anew(known, now_us))
+    counted = (levels.nodes(), levels.evictions(now_us, []))
+    anew = (nodes_anew(known), evictions_anew(known, now_us))
     return "" if counted == anew else f"counted {counted}, anew {anew}"

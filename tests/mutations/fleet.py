@@ -24,7 +24,7 @@ OF_FLEET = (
     ),
     Mutation(
         "forget where a node stood",
-        (Change(product.LEVELS, "ClusterLevels.take", "self._nodes[counted.standing] -= 1", "pass"),),
+        (Change(product.LEVELS, "ClusterLevels.take", "self._nodes[before_as] -= 1", "pass"),),
         (PUBLISHED, TORTURE),
     ),
     Mutation(
