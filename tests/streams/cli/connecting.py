@@ -40,6 +40,7 @@ CONNECTING: Final = {
     "release": "nothing --why test",
     "replay": "",
     "shadow": "",
+    "status": "",
     "topics check": "",
     "topics declare": "",
     "what-if": "--cordon --nodes n",
