@@ -20,7 +20,10 @@ from ruamel.yaml.error import MarkedYAMLError, YAMLError
 from evictstream.kit.see.window_texts import read_window
 from evictstream.models.messages.policy import (
     HIGHEST_RATE,
+    LABEL_PATTERN,
+    LEAST_ABOVE_ALL_PRIORITIES,
     LONGEST_CLAUSE_SECONDS,
+    LONGEST_LABEL,
     LONGEST_PATTERN,
     LONGEST_POLICY_NAME,
     LONGEST_POLICY_SPREAD_SECONDS,
@@ -33,6 +36,7 @@ from evictstream.models.messages.policy import (
     PolicySelection,
     PolicySpec,
     PolicyWindow,
+    PriorityRange,
 )
 from evictstream.models.steering.policies import MOST_POLICIES
 from evictstream.streams.cli.durations import read_length
@@ -41,6 +45,9 @@ from evictstream.streams.errors import WrongUseError
 
 LONGEST_FILE_BYTES: Final = 1_048_576
 """A hundred policies of a hundred long patterns each; what is larger is no file of policies."""
+
+_PRIORITY: Final = "priority"  # the one field of a selection that is no list
+_MAY_BE_ABSENT: Final = frozenset({"zones", "owners"})  # what has none is matched by no pattern, not even by *
 
 _MOST_TOLD: Final = 10
 """Faults that are told; one wrong indentation makes many."""
@@ -79,14 +86,37 @@ class _Strict(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True)
 
 
+def _label(value: object) -> str:
+    if not isinstance(value, str) or re.fullmatch(LABEL_PATTERN, value) is None:
+        message = "is not a label: write key=value; only the value may be a pattern"
+        raise ValueError(message)
+    return value
+
+
+_Label = Annotated[str, BeforeValidator(_label), Field(max_length=LONGEST_LABEL)]
+_Below = Annotated[int, Field(gt=-LEAST_ABOVE_ALL_PRIORITIES, le=LEAST_ABOVE_ALL_PRIORITIES)]
+
+
+class _Priority(_Strict):
+    below: _Below
+
+
 class _Selection(_Strict):
     clusters: _Patterns | None = None
     nodes: _Patterns | None = None
     taints: _Patterns | None = None
     namespaces: _Patterns | None = None
+    zones: _Patterns | None = None
+    owners: _Patterns | None = None
+    node_labels: Annotated[list[_Label] | None, Field(alias="nodeLabels", min_length=1, max_length=MOST_PATTERNS)] = (
+        None
+    )
+    priority: _Priority | None = None
 
     def selection(self) -> PolicySelection:
-        return PolicySelection(**{name: tuple(dict.fromkeys(value or ())) for name, value in self})
+        lists = {name: tuple(dict.fromkeys(value or ())) for name, value in self if name != _PRIORITY}
+        priority = None if self.priority is None else PriorityRange(below=self.priority.below)
+        return PolicySelection(**lists, priority=priority)
 
 
 def _rate(value: object) -> tuple[int, int]:
@@ -163,6 +193,7 @@ _WORDS: Final = {
     "string_type": "is not a text: put it in quotes",
     "list_type": "is not a list",
     "bool_type": "is neither true nor false",
+    "int_type": "is not a whole number",
     "model_type": "has no fields",
     "dict_type": "has no fields",
     "string_pattern_mismatch": "is not a name: use small letters, digits and hyphens",
@@ -294,9 +325,11 @@ def _contradictions(spec: PolicySpec) -> Iterator[str]:
 
 def _covers(excluded: PolicySelection, selected: PolicySelection) -> bool:
     """Whether all that one selection matches is matched by the other one, pattern by pattern."""
-    return all(
+    below, most = selected.priority, excluded.priority
+    return (most is None or (below is not None and below.below <= most.below)) and all(
         not getattr(excluded, name)
-        or ("*" in getattr(excluded, name))
+        or ("*" in getattr(excluded, name) and name not in _MAY_BE_ABSENT)
         or (getattr(selected, name) and set(getattr(selected, name)) <= set(getattr(excluded, name)))
         for name in PolicySelection.__struct_fields__
+        if name != _PRIORITY
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import msgspec
 import yaml  # type: ignore[import-untyped]
 
 from evictstream.kit.cli.see_tables import NOTHING, since_words
@@ -56,9 +57,9 @@ def file_text(policy: Policy) -> str:
     spec = policy.spec
     fields: dict[str, Any] = {"name": policy.name, "why": policy.why}
     if spec is not None:
-        fields["for"] = _lists(spec.selected)
+        fields["for"] = _selection(spec.selected)
         if spec.excluded is not None:
-            fields["except"] = _lists(spec.excluded)
+            fields["except"] = _selection(spec.excluded)
         if spec.observe:
             fields["observe"] = True
         for name, seconds in (("settle", spec.settle_seconds), ("patience", spec.patience_seconds)):
@@ -83,6 +84,5 @@ def _hold(hold: PolicyHold) -> dict[str, Any]:
     return fields
 
 
-def _lists(selection: PolicySelection) -> dict[str, list[str]]:
-    names = selection.__struct_fields__
-    return {name: list(patterns) for name in names if (patterns := getattr(selection, name))}
+def _selection(selection: PolicySelection) -> dict[str, Any]:
+    return dict(msgspec.json.decode(msgspec.json.encode(selection)))

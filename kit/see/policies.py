@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import msgspec
@@ -78,13 +78,17 @@ def selected_text(spec: PolicySpec) -> str:
 
 
 def _selection_words(selection: PolicySelection) -> str:
-    parts = (
-        f"{name}: {_listed(patterns)}" for name in selection.__struct_fields__ if (patterns := getattr(selection, name))
-    )
+    parts = [
+        f"{name}: {_listed(patterns)}"
+        for name, patterns in msgspec.to_builtins(selection).items()
+        if name != "priority"  # it is no list
+    ]
+    if selection.priority is not None:
+        parts.append(f"priority: below {selection.priority.below}")
     return "; ".join(parts)
 
 
-def _listed(patterns: tuple[str, ...]) -> str:
+def _listed(patterns: Sequence[str]) -> str:
     more = f" or {len(patterns) - MOST_PATTERNS_TOLD} more" if len(patterns) > MOST_PATTERNS_TOLD else ""
     return " or ".join(patterns[:MOST_PATTERNS_TOLD]) + more
 

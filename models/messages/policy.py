@@ -35,6 +35,15 @@ LONGEST_CLAUSE_SECONDS: Final = 7 * 86_400
 LONGEST_POLICY_SPREAD_SECONDS: Final = 86_400
 """A day. A record with more would hold what it lets go for as long as somebody mistyped."""
 
+LONGEST_LABEL: Final = 512
+"""Characters of a label's key and the pattern of its value; Kubernetes' keys have at most 317, and values 63."""
+
+LABEL_PATTERN: Final = r"^[^=*?\[\]]+=[^=]*$"
+"""A key, which is no pattern, and the pattern of its value."""
+
+LEAST_ABOVE_ALL_PRIORITIES: Final = 2**31
+"""Kubernetes' priorities are numbers of 32 bits."""
+
 HIGHEST_RATE: Final = 10_000
 """Evictions in the time of a rate, and in a burst: more than a partition issues in that time is no limit."""
 
@@ -49,13 +58,22 @@ DAYS: Final = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 PolicyName = Annotated[str, Meta(pattern=f"^[a-z0-9][a-z0-9-]{{0,{LONGEST_POLICY_NAME - 1}}}$")]
 _Pattern = Annotated[str, Meta(min_length=1, max_length=LONGEST_PATTERN)]
 _Patterns = Annotated[tuple[_Pattern, ...], Meta(max_length=MOST_PATTERNS)]
+_Label = Annotated[str, Meta(pattern=LABEL_PATTERN, max_length=LONGEST_LABEL)]
 _Length = Annotated[int, Meta(ge=1, le=LONGEST_CLAUSE_SECONDS)]
+
+
+class PriorityRange(msgspec.Struct, frozen=True, gc=False, kw_only=True, forbid_unknown_fields=True):
+    """Some priorities of pods; 0 for a pod that has none, as in Kubernetes."""
+
+    below: Annotated[
+        int, Meta(gt=-LEAST_ABOVE_ALL_PRIORITIES, le=LEAST_ABOVE_ALL_PRIORITIES, description="All that are lower.")
+    ]
 
 
 class PolicySelection(
     msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=True, kw_only=True, forbid_unknown_fields=True
 ):
-    """Evictions that match each of its lists, each by one of the list's patterns. An empty list matches all.
+    """Evictions that match each of its fields, a list by one of its patterns. An empty list matches all.
 
     In a pattern `*` stands for any text, `?` for one character, and `[ab]` for one of these characters.
     """
@@ -64,6 +82,12 @@ class PolicySelection(
     nodes: Annotated[_Patterns, Meta(description="Names of nodes.")] = ()
     taints: Annotated[_Patterns, Meta(description="Keys of the taints for which pods would leave.")] = ()
     namespaces: Annotated[_Patterns, Meta(description="Namespaces of pods.")] = ()
+    zones: Annotated[_Patterns, Meta(description="Values of the nodes' label topology.kubernetes.io/zone.")] = ()
+    owners: Annotated[_Patterns, Meta(description="Controllers of pods: `Kind`, or `Kind/name`.")] = ()
+    node_labels: Annotated[
+        tuple[_Label, ...], Meta(max_length=MOST_PATTERNS, description="Labels of nodes: a key, `=` and a pattern.")
+    ] = ()
+    priority: Annotated[PriorityRange | None, Meta(description="Priorities of pods; absent for all.")] = None
 
 
 class LimitScope(enum.StrEnum):

@@ -9,9 +9,7 @@ revision would have let go sooner goes sooner: a change holds nothing longer tha
 `Policies` is a value, as `Brakes` is.
 """
 
-import fnmatch
-import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Final, NamedTuple
 
 import msgspec
@@ -28,57 +26,32 @@ from evictstream.models.messages.policy import (
 from evictstream.models.steering import holds
 from evictstream.models.steering.holds import Hold, Holder, Subject, longest, longest_hold, policy_holder, share_us
 from evictstream.models.steering.limits import SCOPES, LimitedBy, scope_value
+from evictstream.models.steering.patterns import Patterns, trait_patterns
 from evictstream.models.steering.windows import Windows, is_zone
 
 MOST_POLICIES: Final = 100
 """Policies that stand at once. Each eviction that is due is compared with all of its cluster. What comes beyond it is
 as a record that cannot be read: everything is held."""
 
-_MOST_REMEMBERED: Final = 10_000
-"""Names whose match with a list of patterns is remembered; 1 MB for a list."""
-
-
-class _Patterns:
-    """A list of patterns, and what it has matched."""
-
-    __slots__ = ("_expression", "_known", "_names")
-
-    def __init__(self, patterns: Sequence[str]) -> None:
-        self._names = frozenset(patterns)
-        globs = [pattern for pattern in patterns if set("*?[") & set(pattern)]
-        self._expression = re.compile("|".join(map(fnmatch.translate, globs))) if globs else None
-        self._known: dict[str, bool] = {}
-
-    def match(self, name: str) -> bool:
-        """Whether one of them matches a name; an empty list matches all."""
-        if not self._names or name in self._names:
-            return True
-        if self._expression is None:
-            return False
-        known = self._known.get(name)
-        if known is None:
-            if len(self._known) >= _MOST_REMEMBERED:
-                self._known.clear()
-            known = self._known[name] = self._expression.match(name) is not None
-        return known
-
 
 class _Matcher:
     """A selection, ready to be compared with evictions of one cluster."""
 
-    __slots__ = ("_namespaces", "_nodes", "_taints", "clusters")
+    __slots__ = ("_namespaces", "_nodes", "_taints", "_traits", "clusters")
 
-    def __init__(self, selection: PolicySelection) -> None:
-        self.clusters = _Patterns(selection.clusters)
-        self._nodes = _Patterns(selection.nodes)
-        self._taints = _Patterns(selection.taints)
-        self._namespaces = _Patterns(selection.namespaces)
+    def __init__(self, selection: PolicySelection, *, is_unknown_in: bool) -> None:
+        self.clusters = Patterns(selection.clusters)
+        self._nodes = Patterns(selection.nodes)
+        self._taints = Patterns(selection.taints)
+        self._namespaces = Patterns(selection.namespaces)
+        self._traits = trait_patterns(selection, is_unknown_in=is_unknown_in)
 
     def match(self, subject: Subject) -> bool:
         return (
             self._taints.match(subject.taint)
             and self._namespaces.match(subject.namespace)
             and self._nodes.match(subject.node)
+            and (self._traits is None or self._traits.match(subject))
         )
 
 
@@ -90,12 +63,12 @@ class _Clauses:
     def __init__(self, spec: PolicySpec) -> None:
         self.spec = spec
         self._windows = None if spec.hold is None else Windows(spec.hold.outside_of)
-        self._selected = _Matcher(spec.selected)
+        self._selected = _Matcher(spec.selected, is_unknown_in=True)
         self._excluded: _Matcher | None = None
         self._elsewhere = self
         if spec.excluded is not None:
             self._elsewhere = _Clauses(msgspec.structs.replace(spec, excluded=None))
-            self._excluded = _Matcher(spec.excluded)
+            self._excluded = _Matcher(spec.excluded, is_unknown_in=False)
 
     def of_cluster(self, cluster: str) -> "_Clauses | None":
         """Return what remains of it for a cluster; None if it selects nothing there."""

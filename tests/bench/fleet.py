@@ -26,9 +26,14 @@ _POD: Final = (
 )
 _NODE: Final = (
     b'{"cluster":"%b","type":"%b","observedAt":"%b","object":{"kind":"Node","apiVersion":"v1",'
-    b'"metadata":{"name":"%b","uid":"%b","resourceVersion":"%d"},'
+    b'"metadata":{"name":"%b","uid":"%b","resourceVersion":"%d"%b},'
     b'"spec":{"taints":[%b]},"status":{"conditions":[{"type":"Ready","status":"%b"}]}}}'
 )
+_OWNED: Final = (
+    b',"labels":{"pod-template-hash":"7c5ddbdf54"},'
+    b'"ownerReferences":[{"kind":"ReplicaSet","name":"%b","uid":"%b","controller":true}]'
+)
+_LABELS: Final = 30  # of a node: what clouds, kubelets and discovery of features give it
 _TAINT: Final = b'{"key":"%b","effect":"NoExecute","timeAdded":"%b"}'
 # What admission gives every pod, after one of its own that matters to nobody here.
 _TOLERATIONS: Final = (
@@ -101,19 +106,29 @@ class Fleet:
         self._marked = 0
 
     def node_events(
-        self, nodes: Iterable[Node], *, tainted: bool, at_us: int | None = None, taint: str = UNREACHABLE
+        self,
+        nodes: Iterable[Node],
+        *,
+        tainted: bool,
+        at_us: int | None = None,
+        taint: str = UNREACHABLE,
+        labelled: bool = False,
     ) -> Iterator[Entry]:
-        """Tell of nodes, observed at one time; without it, now."""
-        for node in nodes:
-            yield self.node_event(node, tainted=tainted, at_us=now_us() if at_us is None else at_us, taint=taint)
+        """Tell of nodes, observed at one time; without it, now. `labelled` gives them as many labels as real ones."""
+        for number, node in enumerate(nodes):
+            labels = _labels(number, node) if labelled else b""
+            at = now_us() if at_us is None else at_us
+            yield self.node_event(node, tainted=tainted, at_us=at, taint=taint, labels=labels)
 
-    def node_event(self, node: Node, *, tainted: bool, at_us: int, taint: str = UNREACHABLE) -> Entry:
+    def node_event(
+        self, node: Node, *, tainted: bool, at_us: int, taint: str = UNREACHABLE, labels: bytes = b""
+    ) -> Entry:
         """Tell of a node, healthy or with a taint."""
         at = instant_text(at_us).encode()
         taints = _TAINT % (taint.encode(), at) if tainted else b""
         ready = b"Unknown" if tainted else b"True"
         uid = b"6c1f-" + node.name
-        values = (node.cluster, b"MODIFIED", at, node.name, uid, self._next(), taints, ready)
+        values = (node.cluster, b"MODIFIED", at, node.name, uid, self._next(), labels, taints, ready)
         return Entry(node.partition, node.cluster, _NODE % values)
 
     def pod_events(self, pods: Iterable[Pod], kind: bytes, *, seconds: int = 300) -> Iterator[Entry]:
@@ -121,6 +136,15 @@ class Fleet:
         at_us = now_us()
         for pod in pods:
             yield self.pod_event(pod, kind, seconds=seconds, at_us=at_us)
+
+    def owned_pod_events(self, pods: Sequence[Pod], kind: bytes, *, per_owner: int) -> Iterator[Entry]:
+        """Tell of pods in the order of their names, as the API server lists them; so many have one owner."""
+        at_us = now_us()
+        for number, pod in enumerate(sorted(pods)):
+            owner = f"checkout-{number // per_owner:09d}"
+            metadata = _OWNED % (owner.encode(), make_pod(owner, pod.node).uid.encode())
+            whole = Rest(metadata, b',"priority":0', b"")
+            yield self.pod_event(pod, kind, seconds=300, at_us=at_us, whole=whole)
 
     def pod_event(self, pod: Pod, kind: bytes, *, seconds: int, at_us: int, whole: Rest = TRIMMED) -> Entry:
         """Tell of one pod, with what else a whole object has, if that is given."""
@@ -145,6 +169,13 @@ class Fleet:
     def _next(self) -> int:
         self.version += 1
         return self.version
+
+
+def _labels(number: int, node: Node) -> bytes:
+    """Make labels: some of all nodes, some of a zone, one of the node's own."""
+    shared = b",".join(b'"feature.node.kubernetes.io/cpu-model.%d":"%d"' % (one, one * 7) for one in range(_LABELS - 2))
+    own = b'"kubernetes.io/hostname":"%b","topology.kubernetes.io/zone":"zone-%d"' % (node.name, number % 3)
+    return b',"labels":{%b,%b}' % (shared, own)
 
 
 def now_us() -> int:

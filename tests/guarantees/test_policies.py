@@ -53,3 +53,30 @@ def test_a_policy_holds_through_a_takeover_until_it_is_deleted(
     issued = sorted(instant_us(one.value["issuedAt"]) for (one,) in commands(seen, "Evict").values())
     assert all(later - before >= SECOND_US for before, later in itertools.pairwise(issued)), "one a second"
     assert second.stop() == 0
+
+
+def test_a_policy_of_zone_and_owner_holds_over_a_takeover(
+    service: Settings, feed: Feed, start_worker: StartWorker, reader: OpenReader, tmp_path: Path
+) -> None:
+    file = tmp_path / "jobs.yaml"
+    selection = "for: {zones: [z-a], owners: [Job]}\nexcept: {owners: [Job/small-*]}\n"
+    file.write_text(f"name: jobs\nwhy: test\n{selection}observe: true\n")
+    assert run(service, "policy", "apply", str(file)).returncode == 0
+    first = start_worker(service, "first").wait_ready()
+    read = reader(service.commands_topic)
+    zones = {"here": "z-a", "there": "z-b"}
+    owners = {"long": "Job/long-1", "small": "Job/small-1", "web": "ReplicaSet/web", "bare": ""}
+    for node, zone in zones.items():
+        feed.node(node, labels={"topology.kubernetes.io/zone": zone})
+        for pod, owner in owners.items():
+            kind, _, name = owner.partition("/")
+            references = [{"kind": kind, "name": name, "uid": "o", "controller": True}] if kind else []
+            feed.pod(node, f"{pod}-{node}", tolerates(3), ownerReferences=references)
+    for node, zone in zones.items():
+        feed.node(node, taint(), labels={"topology.kubernetes.io/zone": zone})
+    read.wait_for(lambda seen: len(commands(seen, "Schedule")) == len(zones) * len(owners), "all schedules")
+    first.kill()
+    start_worker(service, "second").wait_ready()
+    let_go = {f"{pod}-{node}" for pod in owners for node in zones} - {"long-here"}
+    read.wait_for(lambda seen: _evicts(seen) == let_go, "all others")
+    assert _evicts(read.quiet(2.0)) == let_go

@@ -48,12 +48,18 @@ class Feed:
         uid: str | None = None,
         ready: str = "True",
         version: int | None = None,
+        labels: dict[str, str] | None = None,
     ) -> dict[str, Any]:
         """Tell of a node."""
         obj: dict[str, Any] = {
             "apiVersion": "v1",
             "kind": "Node",
-            "metadata": {"name": name, "uid": uid or f"node-{name}", "resourceVersion": str(version or self._next())},
+            "metadata": {
+                "name": name,
+                "uid": uid or f"node-{name}",
+                "resourceVersion": str(version or self._next()),
+                "labels": labels,
+            },
             "spec": {"taints": list(taints)},
             "status": {"conditions": [{"type": "Ready", "status": ready}]},
         }

@@ -9,6 +9,7 @@ from tests.mutations.matching import Change
 READ = "tests/models/kubernetes/test_traits.py"
 ROWS = "tests/models/eviction/test_traits_in_rows.py"
 FAST = "tests/streams/partition/test_fast_path.py"
+PATTERNS = "tests/models/steering/test_patterns.py"
 HELD = "tests/streams/partition/test_traits_held.py"
 
 OF_TRAITS = (
@@ -56,5 +57,32 @@ OF_TRAITS = (
         "hold nothing by its zone before it is issued",
         (Change(product.HELD_ATTEMPTS, "subject_of", "node.zone", "None"),),
         (HELD, ROWS),
+    ),
+    Mutation(
+        "let go what is of no known zone",
+        (Change(product.STEERING_PATTERNS, "TraitPatterns._match_name", "self._is_unknown_in", "False"),),
+        (PATTERNS,),
+    ),
+    Mutation(
+        "except what nobody knows",
+        (Change(product.STEERING_POLICIES, "_Clauses.__init__", "is_unknown_in=False", "is_unknown_in=True"),),
+        (PATTERNS,),
+    ),
+    Mutation(
+        "hold a pod without owner for the owners' policy",
+        (Change(product.STEERING_PATTERNS, "TraitPatterns._match_name", "name != ''", "True"),),
+        (PATTERNS,),
+    ),
+    Mutation(
+        "hold the highest priority that is not below",
+        (
+            Change(
+                product.STEERING_PATTERNS,
+                "TraitPatterns._match_priority",
+                "subject.traits.priority < below",
+                "subject.traits.priority <= below",
+            ),
+        ),
+        (PATTERNS,),
     ),
 )

@@ -16,6 +16,7 @@ from evictstream.models.messages.policy import (
     PolicySelection,
     PolicySpec,
     PolicyWindow,
+    PriorityRange,
 )
 from evictstream.streams.broker.admin import declare_topics
 from evictstream.streams.broker.producers import open_producer
@@ -33,6 +34,10 @@ for:
   taints: ["node.cilium.io/*"]
   nodes: [gpu-?]
   namespaces: [shop, bank]
+  zones: [eu-1a, "eu-2*"]
+  owners: [Job, StatefulSet/db-*]
+  nodeLabels: [pool=gpu, example.com/rack=r?]
+  priority: {below: 1000}
 except:
   namespaces: [bank]
 settle: 90s
@@ -59,7 +64,14 @@ def test_a_file_has_all_fields(tmp_path: Path) -> None:
         why="agents taint their node while they start",
         spec=PolicySpec(
             selected=PolicySelection(
-                clusters=("prod-*",), taints=("node.cilium.io/*",), nodes=("gpu-?",), namespaces=("shop", "bank")
+                clusters=("prod-*",),
+                taints=("node.cilium.io/*",),
+                nodes=("gpu-?",),
+                namespaces=("shop", "bank"),
+                zones=("eu-1a", "eu-2*"),
+                owners=("Job", "StatefulSet/db-*"),
+                node_labels=("pool=gpu", "example.com/rack=r?"),
+                priority=PriorityRange(below=1000),
             ),
             excluded=PolicySelection(namespaces=("bank",)),
             settle_seconds=90,
@@ -105,7 +117,32 @@ def test_a_file_has_several_policies(tmp_path: Path) -> None:
         pytest.param(
             "name: a\nhold:\n  outsideOf: [1:00-2:00 UTC]\n", ["3: hold.outsideOf is not a window"], id="an hour"
         ),
-        pytest.param("name: a\nobserve: true\nfor:\n  zones: [a]\n", ["p.yaml:4: for.zones is no field"], id="zones"),
+        pytest.param("name: a\nobserve: true\nfor:\n  racks: [a]\n", ["p.yaml:4: for.racks is no field"], id="racks"),
+        pytest.param("name: a\nobserve: true\nfor:\n  zones: []\n", ["p.yaml:4: for.zones"], id="no zone"),
+        pytest.param(
+            "name: a\nobserve: true\nfor:\n  nodeLabels:\n  - pool\n", ["5: for.nodeLabels[0] is not a label"], id="key"
+        ),
+        pytest.param(
+            "name: a\nobserve: true\nfor: {nodeLabels: ['a*=b']}\n", ["3: for.nodeLabels[0] is not"], id="key with *"
+        ),
+        pytest.param(
+            f"name: a\nobserve: true\nfor: {{nodeLabels: [a={'b' * 600}]}}\n", ["3: for.nodeLabels[0]"], id="long label"
+        ),
+        pytest.param(
+            "name: a\nobserve: true\nfor: {priority: 7}\n", ["3: for.priority has no fields"], id="a bare priority"
+        ),
+        pytest.param("name: a\nobserve: true\nfor: {priority: {}}\n", ["3: for.priority.below is missing"], id="none"),
+        pytest.param(
+            "name: a\nobserve: true\nfor: {priority: {below: high}}\n",
+            ["3: for.priority.below is not a whole number"],
+            id="a word",
+        ),
+        pytest.param("name: a\nobserve: true\nfor: {priority: {below: 2147483649}}\n", ["3: for.prio"], id="too high"),
+        pytest.param(
+            "name: a\nobserve: true\nfor: {priority: {below: 5}}\nexcept: {priority: {below: 5}}\n",
+            ["selects nothing"],
+            id="no priority left",
+        ),
         pytest.param(
             "name: a\nobserve: true\nfor:\n  nodes:\n  - 7\n", ["p.yaml:5: for.nodes[0] is not a text"], id="number"
         ),

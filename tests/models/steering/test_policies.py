@@ -171,7 +171,7 @@ def test_an_earlier_change_is_spread_from_its_own_end() -> None:
     [
         pytest.param(b"{", "BadJson", id="no JSON"),
         pytest.param(policy_record(spec={"observe": True, "limit": 5}), "limit", id="a clause of a later version"),
-        pytest.param(policy_record(spec={"for": {"zones": ["a"]}}), "zones", id="a selection of a later version"),
+        pytest.param(policy_record(spec={"for": {"racks": ["a"]}}), "racks", id="a selection of a later version"),
         pytest.param(policy_record(spec={"settleSeconds": 0}), "settleSeconds", id="out of range"),
         pytest.param(policy_record("q", spec={}), "key", id="another key"),
         pytest.param(policy_record(spreadSeconds=86_401), "spreadSeconds", id="a spread of more than a day"),

@@ -71,6 +71,26 @@ def test_a_node_that_leaves_the_zone_lets_go_at_once() -> None:
     assert (world.held(), len(world.issued("held"))) == ({}, PODS)
 
 
+def test_policies_select_by_what_the_feed_told() -> None:
+    world = Fed()
+    world.policy(
+        spec={"observe": True, "for": {"zones": ["z-*"], "owners": ["Job/nightly"], "priority": {"below": 10}}}
+    )
+    world.zone("held", "z-a", "dead")
+    for number in range(PODS):
+        owners = [{"kind": "Job", "name": "nightly" if number % 2 else "other", "uid": "j", "controller": True}]
+        meta = {"namespace": "x", "name": f"p{number}", "uid": f"held-p{number}", "ownerReferences": owners}
+        tolerations = [{"operator": "Exists", "tolerationSeconds": 10 + number % 5}]
+        spec = {"nodeName": "n", "tolerations": tolerations, "priority": number}
+        world.feed("held", "Pod", {"metadata": meta, "spec": spec})
+    world.die()
+    world.run(30)
+    assert world.held() == {("policy/p1", "held"): 5}
+    kept = {f"held-p{number}" for number in (1, 3, 5, 7, 9)}
+    assert set(world.issued("held")) == {f"held-p{number}" for number in range(PODS)} - kept
+    assert len(world.issued("free")) == PODS, "its node has no zone"
+
+
 def test_what_the_executor_saw_first_is_held_here_then() -> None:
     """It is asked again after a minute as ever; by then the worker knows the zone, and asks no more."""
     world = Fed()
