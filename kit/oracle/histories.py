@@ -17,11 +17,11 @@ from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 from evictstream.kit.oracle.limits import OracleLimits
+from evictstream.kit.oracle.readiness import NO_SPELLS, NO_VERSION, ReadySpells, node_turns, ready_status
 from evictstream.kit.oracle.reading import Json, ObjectVersion, Statement, to_us
 
 HEALTH = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
 _MIRROR = "kubernetes.io/config.mirror"
-NO_VERSION: ObjectVersion = (0, 0)
 
 _Place: TypeAlias = tuple[str, str]
 """Node and UID of a pod."""
@@ -106,39 +106,20 @@ class PodHistories:
     overtaken: list[int] = field(default_factory=list)
 
 
-def node_history(statements: Iterable[Statement], limits: OracleLimits) -> list[HeardNode]:
-    """List the states of one node; the first is "not there"."""
+def node_history(
+    statements: Iterable[Statement], limits: OracleLimits, ready: ReadySpells = NO_SPELLS
+) -> list[HeardNode]:
+    """List the states of one node of a cluster, whose nodes were `ready`; the first is "not there"."""
     states = [HeardNode()]
-    dead: dict[str, ObjectVersion] = {}
-    version = NO_VERSION
     gap_us: int | None = None
-    for statement in statements:
+    for statement, uid in node_turns(statements):
         now = states[-1]
-        if statement.kind == "LISTED":
-            if now.uid is not None and statement.ends(now.uid) and statement.version >= version:
-                dead[now.uid] = statement.version
-                states.append(_node_gone(statement))
-                gap_us = None
-            continue
-        uid, seen = _identity(statement)
-        if statement.is_deleted:
-            if now.uid == uid and seen >= version:
-                states.append(_node_gone(statement))
-                gap_us = None
-                dead[uid] = seen
-            elif now.uid != uid:
-                dead[uid] = max(seen, dead.get(uid, NO_VERSION))
-            continue
-        if seen <= dead.get(uid, NO_VERSION) or (now.uid is not None and seen <= version):
-            continue
-        if now.uid is not None and now.uid != uid:
-            dead[now.uid] = seen
-            now = _node_gone(statement)
-            states.append(now)
+        if uid is None:
+            states.append(_node_gone(statement))
             gap_us = None
-        version = seen
+            continue
         taints = _taints(now.taints, statement)
-        outage_us, gap_us = _outage(now.outage_us, gap_us, taints, statement, limits)
+        outage_us, gap_us = _outage((now.outage_us, gap_us), taints, statement, limits, ready)
         after = HeardNode(
             append_at_us=statement.record.append_at_us,
             at_us=statement.at_us,
@@ -179,19 +160,21 @@ def _taints(before_taints: tuple[HeardTaint, ...], statement: Statement) -> tupl
 
 
 def _outage(
-    outage_us: int | None,
-    gap_us: int | None,
+    before: tuple[int | None, int | None],
     taints: tuple[HeardTaint, ...],
     statement: Statement,
     limits: OracleLimits,
+    ready: ReadySpells,
 ) -> tuple[int | None, int | None]:
     """Give the start of the outage that the node is in, and since when that one is in a gap."""
-    is_too_long = gap_us is not None and statement.at_us - gap_us > limits.outage_gap_us
+    outage_us, gap_us = before
+    if outage_us is not None and gap_us is not None and statement.at_us - gap_us > limits.outage_gap_us:
+        is_followed = limits.outage_gap_us > 0 and not statement.is_added
+        if not (is_followed and ready.cover(outage_us, statement.record.offset)):
+            outage_us = gap_us = None
     if any(taint.key in HEALTH for taint in taints):
-        return (statement.at_us if outage_us is None or is_too_long else outage_us), None
-    conditions = (statement.content.get("status") or {}).get("conditions") or ()
-    ready = next((condition["status"] for condition in conditions if condition["type"] == "Ready"), None)
-    if outage_us is None or is_too_long or ready is None or ready == "True":
+        return (statement.at_us if outage_us is None else outage_us), None
+    if outage_us is None or ready_status(statement.content) in (None, "True"):
         return None, None
     return outage_us, statement.at_us if gap_us is None else gap_us
 

@@ -17,6 +17,7 @@ from evictstream.kit.oracle.limits import OracleLimits, Promptness
 from evictstream.kit.oracle.obligations import PodLog, RunFacts
 from evictstream.kit.oracle.pod_search import DeadEnd, PodSearch
 from evictstream.kit.oracle.rates import check_rates
+from evictstream.kit.oracle.readiness import NO_SPELLS, ReadySpells
 from evictstream.kit.oracle.reading import Statement, UnreadableRecordError, read
 from evictstream.kit.oracle.records import BrakeRecord, InputRecord, MessageRecord, Violation
 from evictstream.kit.oracle.standing_brakes import PodBrakes, brake_spells
@@ -97,7 +98,8 @@ def _dead_ends(
     of_node: OfNode, reading: EpochReading, facts: RunFacts, *, may_forget: bool, only: Collection[str] | None = None
 ) -> dict[str, DeadEnd]:
     """Find the violation of each pod of a node, or of the given ones."""
-    nodes, histories = node_history(reading[0], facts.limits), pod_histories(of_node.name, reading[1])
+    nodes = node_history(reading[0], facts.limits, of_node.ready)
+    histories = pod_histories(of_node.name, reading[1])
     dead_ends: dict[str, DeadEnd] = {}
     for uid in histories.pods if only is None else only:
         states = histories.pods[uid].states if uid in histories.pods else NEVER_SEEN
@@ -153,6 +155,7 @@ class OfNode:
         pods: the same of the pods topic; also of all nodes with which it shares the name of a pod.
         results: results of executors, and reports of their queues.
         commands: commands to them.
+        ready: when nodes of its cluster were Ready.
     """
 
     def __init__(self, name: str) -> None:
@@ -161,6 +164,7 @@ class OfNode:
         self.pods: list[Statement] = []
         self.results: list[Statement] = []
         self.commands: list[SeenCommand] = []
+        self.ready = NO_SPELLS
 
     def take(self, statement: Statement) -> None:
         """Add the next statement."""
@@ -205,6 +209,10 @@ def by_node(statements: Sequence[Statement], commands: Sequence[SeenCommand]) ->
                 nodes[cluster, node].take(part)
     for command in commands:
         nodes[command.cluster, command.node].commands.append(command)
+    for cluster, of_cluster in names.items():
+        ready = ReadySpells(nodes[cluster, name].nodes for name in of_cluster)
+        for name in of_cluster:
+            nodes[cluster, name].ready = ready
     return nodes
 
 

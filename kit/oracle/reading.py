@@ -39,6 +39,7 @@ class Statement:
         content: the object, the result, or the listing.
         epoch: of the feed.
         cluster_uid: of a signal; empty if it names none.
+        is_added: it is `ADDED`, as in a listing: the states before may be missing.
     """
 
     record: InputRecord
@@ -50,6 +51,7 @@ class Statement:
     content: Json
     epoch: int = 0
     cluster_uid: str = ""
+    is_added: bool = False
 
     @property
     def version(self) -> ObjectVersion:
@@ -201,6 +203,7 @@ def _watch(record: InputRecord, value: Json, cluster: str, at_us: int) -> Statem
         is_deleted=value["type"] == "DELETED",
         content=content,
         epoch=epoch,
+        is_added=value["type"] == "ADDED",
     )
 
 

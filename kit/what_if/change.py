@@ -10,6 +10,7 @@ from evictstream.kit.rules.kubectl import TaintChanges, reorganize
 from evictstream.kit.rules.selectors import Requirement, selects
 from evictstream.kit.what_if.facts import NodeFacts
 from evictstream.models.eviction import NodeAggregate, NodeEvent, Origin, PodState, RuleParameters, node_slices
+from evictstream.models.eviction.taint_history import NO_NODE_IS_READY, ReadySince
 from evictstream.models.kubernetes.objects import Node
 from evictstream.models.kubernetes.tolerations import Tolerations
 from evictstream.models.messages.vocabulary import EventType
@@ -73,7 +74,13 @@ def is_changed(before: NodeFacts, after: NodeFacts) -> bool:
 
 
 def changed_aggregate(
-    current: NodeAggregate, facts: NodeFacts, change: PlannedChange, *, at_us: int, rules: RuleParameters
+    current: NodeAggregate,
+    facts: NodeFacts,
+    change: PlannedChange,
+    *,
+    at_us: int,
+    rules: RuleParameters,
+    has_ready_since: ReadySince = NO_NODE_IS_READY,
 ) -> NodeAggregate:
     """Return a node with its pods as they would be known once the change was seen.
 
@@ -83,6 +90,7 @@ def changed_aggregate(
         change: the change of its pods' tolerations; the change of the node is in `facts`.
         at_us: when it is seen, microseconds since 1970.
         rules: parameters of the rules.
+        has_ready_since: of its cluster.
     """
     changed = NodeAggregate(current.cluster, current.name, current.first_ordinal)
     changed.node = current.node
@@ -93,7 +101,7 @@ def changed_aggregate(
         # Its condition `Ready` would only matter for a later change: whether an outage continues without a taint.
         node = Node(current.name, current.node.uid, _NEWER, facts.taints)
         event = NodeEvent(type=EventType.MODIFIED, node=node, at_us=at_us, origin=_NOT_WRITTEN)
-        for _ in node_slices(changed, event, rules):
+        for _ in node_slices(changed, event, rules, has_ready_since):
             pass
     return changed
 

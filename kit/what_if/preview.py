@@ -1,6 +1,7 @@
 """Who would leave, when, who would stay, and where those who leave could go."""
 
 import enum
+import functools
 from collections.abc import Iterator
 
 import msgspec
@@ -9,6 +10,7 @@ from evictstream.kit.what_if.change import NodeChoice, PlannedChange, changed_ag
 from evictstream.kit.what_if.facts import UNKNOWN_POD, NodeFacts, PodFacts
 from evictstream.kit.what_if.places import Places, PlaceToGo
 from evictstream.models.eviction import Due, NodeAggregate, NothingDue, PodState, RuleParameters, decide
+from evictstream.models.eviction.cluster import one_is_ready_since
 from evictstream.models.eviction.decision import Coverages
 from evictstream.models.instants import SECOND_US
 from evictstream.models.kubernetes.matching import first_match
@@ -143,9 +145,12 @@ def preview(
     }
     places = Places(after.items(), comparison_operators=rules.comparison_operators)
     outcomes = list[PodOutcome]()
+    has_ready_since = functools.partial(one_is_ready_since, [node.aggregate for node in cluster.nodes.values()])
     for name in sorted(chosen):
         aggregate = cluster.nodes[name].aggregate
-        changed = changed_aggregate(aggregate, after[name], change, at_us=at_us, rules=rules)
+        changed = changed_aggregate(
+            aggregate, after[name], change, at_us=at_us, rules=rules, has_ready_since=has_ready_since
+        )
         outcomes += _outcomes(cluster, aggregate, changed, after[name], places, rules, is_cordoned=change.cordon)
     return Preview(
         at_us=at_us,

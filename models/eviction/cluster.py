@@ -7,6 +7,7 @@ before: from then on records of the earlier epoch are stale, and its heartbeats 
 States are values; each function returns the next one, or `None` where a signal does not count.
 """
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import msgspec
@@ -107,6 +108,10 @@ class Cluster:
         """Whether nothing is kept, so that the caller may drop it."""
         return not self.nodes and self.state == NO_STATE
 
+    def has_ready_since(self, at_us: int) -> bool:
+        """Whether one of its nodes has been Ready from then on: there was no full disruption (semantics.md 12.4)."""
+        return one_is_ready_since(self.nodes.values(), at_us)
+
     def new_node(self, name: str) -> NodeAggregate:
         """Make a node of this cluster; it enters `nodes` once it has a row."""
         return NodeAggregate(self.name, name, self.state.first_ordinal, self.addresses)
@@ -118,6 +123,15 @@ class Cluster:
         self.nodes[node.name] = node
         for pod in node.pods.values():
             self.addresses[pod.address] = node
+
+
+def one_is_ready_since(nodes: Iterable[NodeAggregate], at_us: int) -> bool:
+    """Return whether a node has been Ready from then on; a look at each at most, which the first such node ends."""
+    for aggregate in nodes:
+        node = aggregate.node
+        if node is not None and node.ready_since_us is not None and node.ready_since_us <= at_us:
+            return True
+    return False
 
 
 def admit(state: ClusterState, signal: Heartbeat | Listed, appended_at_us: int) -> ClusterState | None:

@@ -34,9 +34,12 @@ def _capped_node(node: NodeState, latest_us: int, now_us: int) -> NodeState:
             _capped(outage.since_us, latest_us, now_us),
             None if gap_us is None else _capped(gap_us, latest_us, now_us),
         )
-    if taints == node.taints and outage == node.outage:
+    ready_us = node.ready_since_us
+    if ready_us is not None:
+        ready_us = _capped(ready_us, latest_us, now_us)
+    if (taints, outage, ready_us) == (node.taints, node.outage, node.ready_since_us):
         return node
-    return msgspec.structs.replace(node, taints=taints, outage=outage)
+    return msgspec.structs.replace(node, taints=taints, outage=outage, ready_since_us=ready_us)
 
 
 def _capped_taint(taint: TaintState, latest_us: int, now_us: int) -> TaintState:

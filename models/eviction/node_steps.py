@@ -16,7 +16,13 @@ from evictstream.models.eviction.lifecycle import reconcile, remove
 from evictstream.models.eviction.rule_parameters import RuleParameters
 from evictstream.models.eviction.state import NodeAggregate, NodeState, PodState
 from evictstream.models.eviction.step import DUPLICATE, STALE, Changes, InputEffect, Step
-from evictstream.models.eviction.taint_history import advance_outage, advance_taints
+from evictstream.models.eviction.taint_history import (
+    NO_NODE_IS_READY,
+    ReadySince,
+    advance_outage,
+    advance_ready,
+    advance_taints,
+)
 from evictstream.models.kubernetes.resource_versions import Version, is_newer, is_older, read_version
 from evictstream.models.kubernetes.traits import shared_node_labels
 from evictstream.models.messages.events import NodeEvent, Origin
@@ -31,7 +37,12 @@ DELETED_PODS_IN_SLICE: Final = 1_000
 _ENTRIES_LIKE_A_POD: Final = 32  # looking at this many taints and tolerations takes as long as one usual decision
 
 
-def node_slices(aggregate: NodeAggregate, event: NodeEvent, rules: RuleParameters) -> Iterator[Changes]:
+def node_slices(
+    aggregate: NodeAggregate,
+    event: NodeEvent,
+    rules: RuleParameters,
+    has_ready_since: ReadySince = NO_NODE_IS_READY,
+) -> Iterator[Changes]:
     """Apply a change of the node.
 
     The step decides about every pod if the node is new, has another UID or is deleted, or if its `NoExecute` taints
@@ -43,6 +54,7 @@ def node_slices(aggregate: NodeAggregate, event: NodeEvent, rules: RuleParameter
         aggregate: of this node; changed in place.
         event: a node whose name is the aggregate's.
         rules: parameters of the rules.
+        has_ready_since: of its cluster; without it no outage goes on over a long gap.
 
     Yields:
         The changes, slice by slice; `DUPLICATE` or `STALE` if the event is not new. The effect of the first slice is
@@ -61,7 +73,7 @@ def node_slices(aggregate: NodeAggregate, event: NodeEvent, rules: RuleParameter
         elif is_older(version, node.version):
             yield STALE
         else:
-            yield from _update(_step(aggregate, event, rules), node, event, version)
+            yield from _update(_step(aggregate, event, rules), node, event, version, has_ready_since)
         return
     memory = aggregate.earlier_nodes.get(seen.uid)
     is_back = memory is not None and not is_newer(version, memory.version)
@@ -73,7 +85,7 @@ def node_slices(aggregate: NodeAggregate, event: NodeEvent, rules: RuleParameter
         yield from _remove(step, node, version)
     aggregate.earlier_nodes.pop(seen.uid, None)
     step.node_uid = seen.uid
-    yield from _update(step, NodeState(uid=seen.uid, version=version), event, version)
+    yield from _update(step, NodeState(uid=seen.uid, version=version), event, version, has_ready_since)
 
 
 def decide_all_slices(
@@ -200,18 +212,24 @@ def _reconcile_all(step: Step) -> Iterator[Changes]:
             weight = 0
 
 
-def _update(step: Step, node: NodeState, event: NodeEvent, version: Version) -> Iterator[Changes]:
+def _update(
+    step: Step, node: NodeState, event: NodeEvent, version: Version, has_ready_since: ReadySince
+) -> Iterator[Changes]:
     """Update the node from the event; for a new node `node` is without taints and outage."""
-    aggregate, seen = step.aggregate, event.node
+    aggregate, seen, at_us, gap_us = step.aggregate, event.node, step.at_us, step.rules.outage_gap_us
+    # What a listing tells may be another state than the one that came next, and without a gap there is none to bridge.
+    is_listed = event.type is EventType.ADDED
+    in_view = NO_NODE_IS_READY if is_listed or not gap_us else has_ready_since
     is_undecidable = step.effect is InputEffect.UNDECIDABLE
-    taints = () if is_undecidable else advance_taints(node.taints, seen.taints, step.at_us)
-    outage = advance_outage(node.outage, taints, seen.ready, at_us=step.at_us, gap_us=step.rules.outage_gap_us)
+    taints = () if is_undecidable else advance_taints(node.taints, seen.taints, at_us)
+    is_ready = seen.counts_as_ready and not is_undecidable
     is_new = aggregate.node is None
     aggregate.node = NodeState(
         uid=seen.uid,
         version=version,
         taints=taints,
-        outage=outage,
+        outage=advance_outage(node.outage, taints, seen.ready, at_us=at_us, gap_us=gap_us, has_ready_since=in_view),
+        ready_since_us=advance_ready(node.ready_since_us, is_ready=is_ready, is_listed=is_listed, at_us=at_us),
         is_undecidable=is_undecidable,
         labels=shared_node_labels(seen.labels, node.labels),
     )
@@ -228,7 +246,8 @@ def _take_labels(step: Step, node: NodeState, event: NodeEvent) -> Changes:
     labels = shared_node_labels(event.node.labels, node.labels)
     if labels is node.labels:
         return DUPLICATE
-    step.aggregate.node = msgspec.structs.replace(node, labels=labels)
+    ready_us = node.ready_since_us if event.node.counts_as_ready else None
+    step.aggregate.node = msgspec.structs.replace(node, labels=labels, ready_since_us=ready_us)
     step.write_node()
     return step.finish()
 

@@ -62,7 +62,8 @@ class _NodeRow(msgspec.Struct, array_like=True, gc=False, kw_only=True):
     gap_since_us: int | None
     earlier_nodes: list[_EarlierNodeRow]
     is_undecidable: bool
-    labels: NodeLabels | None = None  # older rows have no such field
+    labels: NodeLabels | None = None  # older rows have no such fields
+    ready_since_us: int | None = None
 
 
 class _PodRow(msgspec.Struct, array_like=True, gc=False, kw_only=True):
@@ -133,6 +134,7 @@ def node_value(node: NodeState | None, earlier_nodes: Iterable[tuple[str, Deleti
             ],
             is_undecidable=node is not None and node.is_undecidable,
             labels=node.labels if node is not None else None,
+            ready_since_us=node.ready_since_us if node is not None else None,
         )
     )
 
@@ -158,6 +160,7 @@ def read_node_value(key: bytes, value: bytes) -> tuple[NodeState | None, dict[st
         outage=outage,
         is_undecidable=is_undecidable,
         labels=None if row.labels is None else shared_labels(row.labels),
+        ready_since_us=row.ready_since_us,
     )
     return node, earlier_nodes
 

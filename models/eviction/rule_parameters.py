@@ -34,9 +34,9 @@ class RuleParameters(msgspec.Struct, frozen=True, kw_only=True):
     """The parameters that can be set. A change takes effect with the next decision about each pod.
 
     Attributes:
-        outage_gap_us: longest gap without a health taint that still belongs to one outage. Default 5 s: a restarted
-            controller manager takes the taint off and puts it back within 0.1 s; a longer gap begins a new outage
-            (semantics.md 12.4).
+        outage_gap_us: longest gap without a health taint that belongs to one outage whatever the rest of the cluster
+            shows. Default 5 s: a restarted controller manager takes the taint off and puts it back within 0.1 s. 0:
+            every gap begins a new outage (semantics.md 12.4).
         retry_base_us: wait after the first failed attempt; doubles with every further one. Default 1 s: by then the
             executor has done its own quick tries (semantics.md 12.8).
         retry_ceiling_us: longest wait between two attempts. Default 300 s: a mended webhook is noticed within minutes,

@@ -48,7 +48,7 @@ class TaintState(msgspec.Struct, frozen=True, gc=False):
 
 
 class Outage(msgspec.Struct, frozen=True, gc=False):
-    """A time during which the node is unhealthy, over swaps and short gaps (semantics.md 12.4).
+    """A time during which the node is unhealthy, over swaps and gaps (semantics.md 12.4).
 
     Attributes:
         since_us: its start.
@@ -67,6 +67,8 @@ class NodeState(msgspec.Struct, frozen=True, gc=False, kw_only=True):
         version: the newest resource version seen.
         taints: its `NoExecute` taints in node order.
         outage: the outage it is in, if any.
+        ready_since_us: since when its condition `Ready` is known to be `True` without a break, if it counts for its
+            zone; else None.
         is_undecidable: its taints are beyond a limit: none of them is kept, and its pods are left alone.
         labels: for policies; None if its row is of a version that kept none, until the node is told again.
     """
@@ -75,6 +77,7 @@ class NodeState(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     version: Version
     taints: tuple[TaintState, ...] = ()
     outage: Outage | None = None
+    ready_since_us: int | None = None
     is_undecidable: bool = False
     labels: NodeLabels | None = None
 

@@ -4,16 +4,29 @@ When a window opens and how long it lasts is decided by `decision.py`, from thes
 
 A start is kept for each taint, and for the outage that the two health taints show. The controller that sets `not-ready`
 and `unreachable` swaps one for the other, sometimes with both on the node for some milliseconds. When it is restarted,
-it takes the taint off and puts it back within 0.1 s. All of that is one outage. A longer gap begins a new outage: the
-end of a full disruption leaves one on purpose.
+it takes the taint off and puts it back within 0.1 s, or later at its eviction rate. All of that is one outage. Only the
+end of a full disruption leaves a gap on purpose, after which a new outage begins. While one node of the cluster is
+Ready there is no full disruption, so a start is kept for that too.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from typing import Final, TypeAlias
 
 import msgspec
 
 from evictstream.models.eviction.state import Outage, TaintState
 from evictstream.models.kubernetes.taints import HEALTH_KEYS, NO_EXECUTE, Taint
+
+ReadySince: TypeAlias = Callable[[int], bool]
+"""Tells whether some node of the cluster has been Ready from an instant on (`Cluster.has_ready_since`)."""
+
+
+def _is_not_known(_: int) -> bool:
+    return False
+
+
+NO_NODE_IS_READY: Final[ReadySince] = _is_not_known
+"""For a node whose cluster is not known, or was not watched without a break."""
 
 
 def advance_taints(before: Sequence[TaintState], seen: Iterable[Taint], at_us: int) -> tuple[TaintState, ...]:
@@ -35,8 +48,28 @@ def advance_taints(before: Sequence[TaintState], seen: Iterable[Taint], at_us: i
     return tuple(_carry(unclaimed.claim(taint), taint, at_us) for taint in seen if taint.effect == NO_EXECUTE)
 
 
+def advance_ready(before_us: int | None, *, is_ready: bool, is_listed: bool, at_us: int) -> int | None:
+    """Update since when a node has been Ready without a break.
+
+    Args:
+        before_us: since when it was Ready so far; None if it was not, or if the node is new.
+        is_ready: it is Ready now, and counts for its zone.
+        is_listed: this is another version from a listing: the states before it may be missing.
+        at_us: the instant of the event.
+    """
+    if not is_ready:
+        return None
+    return at_us if before_us is None or is_listed else before_us
+
+
 def advance_outage(
-    before: Outage | None, taints: Iterable[TaintState], ready: str | None, *, at_us: int, gap_us: int
+    before: Outage | None,
+    taints: Iterable[TaintState],
+    ready: str | None,
+    *,
+    at_us: int,
+    gap_us: int,
+    has_ready_since: ReadySince = NO_NODE_IS_READY,
 ) -> Outage | None:
     """Update the outage of a node from what is seen on it now.
 
@@ -45,7 +78,9 @@ def advance_outage(
         taints: the `NoExecute` taints on the node now.
         ready: status of its condition `Ready`, None if it is not reported.
         at_us: the instant of the event.
-        gap_us: longest gap without a health taint that still belongs to the outage, microseconds.
+        gap_us: longest gap without a health taint that belongs to the outage whatever the cluster shows, microseconds.
+        has_ready_since: asked about the start of the outage in a longer gap: whether the gap belongs to it all the
+            same.
 
     Returns:
         The outage, which may be in a gap, or None.
@@ -53,7 +88,11 @@ def advance_outage(
     is_tainted = any(state.taint.key in HEALTH_KEYS for state in taints)
     if before is None:
         return Outage(at_us) if is_tainted else None
-    is_too_long = before.gap_since_us is not None and at_us - before.gap_since_us > gap_us
+    is_too_long = (
+        before.gap_since_us is not None
+        and at_us - before.gap_since_us > gap_us
+        and not has_ready_since(before.since_us)
+    )
     if is_tainted:
         if is_too_long:
             return Outage(at_us)

@@ -22,6 +22,7 @@ from typing import Annotated, Final, TypeVar
 import msgspec
 
 from evictstream.models.kubernetes.shapes import (
+    EXCLUDE_DISRUPTION_LABEL,
     OBJECT_API_VERSION,
     ConditionObject,
     MetadataObject,
@@ -76,7 +77,7 @@ class Node(msgspec.Struct, frozen=True, gc=False):
         resource_version: version text as given; comparable within one cluster (semantics.md 12.3).
         taints: `spec.taints` in node order, with all effects.
         ready: status of the condition `Ready` (`True`, `False`, `Unknown`), None if it is not reported.
-        labels: for policies; no rule looks at them.
+        labels: for policies, and to know whether it counts for its zone.
     """
 
     name: str
@@ -85,6 +86,11 @@ class Node(msgspec.Struct, frozen=True, gc=False):
     taints: tuple[Taint, ...] = ()
     ready: str | None = None
     labels: Mapping[str, str | None] = {}
+
+    @property
+    def counts_as_ready(self) -> bool:
+        """Whether it is Ready and counts for the state of its zone (semantics.md 8.3)."""
+        return self.ready == "True" and EXCLUDE_DISRUPTION_LABEL not in self.labels
 
 
 class Pod(msgspec.Struct, frozen=True, gc=False):

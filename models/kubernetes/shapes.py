@@ -27,6 +27,8 @@ DISRUPTION_TARGET: Final = "DisruptionTarget"
 """The condition whose reason says who deletes a pod."""
 ZONE_LABEL: Final = "topology.kubernetes.io/zone"
 """Of a node: its zone."""
+EXCLUDE_DISRUPTION_LABEL: Final = "node.kubernetes.io/exclude-disruption"
+"""Of a node: it does not count for the state of its zone, whatever the value."""
 POD_GROUP_LABEL: Final = "scheduling.x-k8s.io/pod-group"
 """Of a pod: its PodGroup, where a scheduler plugin and not `spec.schedulingGroup` names it."""
 TERMINAL_PHASES: Final = frozenset({"Succeeded", "Failed"})

@@ -12,7 +12,7 @@ import msgspec
 from msgspec import Meta
 
 from evictstream.models.kubernetes.objects import FieldTimeError, read_instant
-from evictstream.models.kubernetes.shapes import MIRROR_ANNOTATION, POD_GROUP_LABEL
+from evictstream.models.kubernetes.shapes import EXCLUDE_DISRUPTION_LABEL, MIRROR_ANNOTATION, POD_GROUP_LABEL
 from evictstream.models.kubernetes.taints import BareTaint
 from evictstream.models.kubernetes.tolerations import Toleration
 from evictstream.models.messages import codec
@@ -37,7 +37,11 @@ class NodeMetadata(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
     uid: NonEmptyText
     resource_version: NonEmptyText
     labels: Annotated[
-        dict[str, str | None] | None, Meta(description=f"For policies; of a pod only `{POD_GROUP_LABEL}` matters.")
+        dict[str, str | None] | None,
+        Meta(
+            description=f"For policies; of a pod only `{POD_GROUP_LABEL}` matters. A node with"
+            f" `{EXCLUDE_DISRUPTION_LABEL}` does not count in outages."
+        ),
     ] = None
 
 

@@ -193,7 +193,7 @@ class EvictionPartition:
             if pod is not None:
                 cost = weight_of(node.node, pod)
         elif isinstance(event, NodeEvent):
-            slices = node_slices(node, event, rules)
+            slices = node_slices(node, event, rules, cluster.has_ready_since)
             changes = next(slices)
             if (node.node is not None and node.node.taints) or len(changes.rows) > 1:
                 cost = min(len(node.pods), PODS_IN_SLICE)  # it may have decided about all of them

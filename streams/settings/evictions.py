@@ -24,7 +24,8 @@ class EvictionSettings(SettingsGroup):
 
     outage_gap_seconds: Annotated[float, Field(ge=0)] = 5.0
     """A node's outage continues over a gap of this length without a health taint, while the node is not Ready. A
-    restarted controller manager needs 0.1 s."""
+    restarted controller manager needs 0.1 s. A longer gap ends it if the cluster may have been in full disruption; with
+    0 every gap does."""
 
     remember_deleted_seconds: _Seconds = 3600.0
     """How long a deleted pod or node is remembered, so that a late event cannot bring it back. At least the longest

@@ -44,11 +44,12 @@ def check_nodes(
     said, _ = read_all(taken, limits, partitions)
     epochs = Epochs(said)
     for (cluster, node), heard in by_node(epochs.counting, ()).items():
-        wanted = _of_state(node_history(heard.nodes, limits)[-1])
+        wanted = _of_state(node_history(heard.nodes, limits, heard.ready)[-1])
         value = table.get(f"node\0{cluster}/{node}".encode())
         found = _NOTHING if value is None else _of_row(msgspec.msgpack.decode(value))
         others = epochs.other_readings(cluster, heard.nodes, ())
-        if found != wanted and all(found != _of_state(node_history(nodes, limits)[-1]) for nodes, _ in others):
+        readings = (node_history(nodes, limits, heard.ready)[-1] for nodes, _ in others)
+        if found != wanted and all(found != _of_state(state) for state in readings):
             text = f"the row says {found}, heard was {wanted}"
             yield Violation("state: node", text, cluster=cluster, node=node)
 

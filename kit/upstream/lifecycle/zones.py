@@ -10,12 +10,11 @@ from typing import Final
 
 from evictstream.kit.upstream.lifecycle.nodes import TRUE
 from evictstream.kit.upstream.lifecycle.settings import LifecycleSettings, single
-from evictstream.models.kubernetes.shapes import ZONE_LABEL
+from evictstream.models.kubernetes.shapes import EXCLUDE_DISRUPTION_LABEL, ZONE_LABEL
 
 BETA_REGION_LABEL: Final = "failure-domain.beta.kubernetes.io/region"
 BETA_ZONE_LABEL: Final = "failure-domain.beta.kubernetes.io/zone"
 REGION_LABEL: Final = "topology.kubernetes.io/region"
-EXCLUDE_DISRUPTION_LABEL: Final = "node.kubernetes.io/exclude-disruption"
 
 _FEW_NOT_READY: Final = 2
 """Up to this many nodes that are not ready are never a partial disruption, whatever their share."""

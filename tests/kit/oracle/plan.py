@@ -111,7 +111,7 @@ def plan(inputs: Sequence[InputRecord], limits: OracleLimits, partitions: int) -
     statements, _ = read_all(inputs, limits, partitions)
     plans: dict[str, PodPlan] = {}
     for (cluster, node), of_node in by_node(Epochs(statements).counting, ()).items():
-        nodes = node_history(of_node.nodes, limits)
+        nodes = node_history(of_node.nodes, limits, of_node.ready)
         for uid, history in pod_histories(node, of_node.pods).pods.items():
             plans[uid] = PodPlan(
                 uid=uid,

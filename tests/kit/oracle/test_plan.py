@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import pytest
 
@@ -27,6 +28,18 @@ class Case:
 def both(ur: int | None, nr: int | None) -> Event:
     """A pod from the start that tolerates both health taints."""
     return pod(0, tolerates(UNREACHABLE, ur), tolerates(NOT_READY, nr), kind="ADDED")
+
+
+def alive(seconds: float, uid: str = "node-2", **more: Any) -> Event:
+    """Another node of the cluster, which is ready."""
+    return node(seconds, name="n-2", uid=uid, **more)
+
+
+def excluded(seconds: float) -> Event:
+    """The same, labelled so that it does not count for its zone."""
+    event = alive(seconds)
+    event["object"]["metadata"]["labels"] = {"node.kubernetes.io/exclude-disruption": ""}
+    return event
 
 
 CASES = {
@@ -131,6 +144,39 @@ CASES = {
         scheduled=(30, 45.001),
         cancelled=("TaintRemoved",),
         evicted=45.001,
+    ),
+    "12.4 gap of any length goes on while another node stays ready": Case(
+        [alive(0), node(1, UR), both(30, 30), node(10, ready="Unknown"), alive(15), node(20, UR)],
+        scheduled=(31, 31),
+        cancelled=("TaintRemoved",),
+        evicted=31,
+    ),
+    **{
+        f"12.4 long gap is a fresh start: the other node {what}": Case(
+            [alive(0), node(1, UR), both(30, 30), node(10, ready="Unknown"), between, alive(13, uid), node(20, UR)],
+            scheduled=(31, 50),
+            cancelled=("TaintRemoved",),
+            evicted=50,
+        )
+        for what, between, uid in (
+            ("was not ready", alive(12, ready="False"), "node-2"),
+            ("was listed", alive(12, kind="ADDED"), "node-2"),
+            ("was gone", alive(12, kind="DELETED"), "node-3"),
+            ("is another one", alive(12, "node-3"), "node-3"),
+            ("does not count", excluded(12), "node-2"),
+        )
+    },
+    "12.4 long gap is a fresh start: the other node is ready since then": Case(
+        [node(1, UR), both(30, 30), alive(2), node(10, ready="Unknown"), node(20, UR)],
+        scheduled=(31, 50),
+        cancelled=("TaintRemoved",),
+        evicted=50,
+    ),
+    "12.4 long gap is a fresh start: the node was listed": Case(
+        [alive(0), node(1, UR), both(30, 30), node(10, ready="Unknown"), node(20, UR, kind="ADDED")],
+        scheduled=(31, 50),
+        cancelled=("TaintRemoved",),
+        evicted=50,
     ),
     "12.4 gap while ready is a fresh start": Case(
         [node(0, UR), both(30, 30), node(10, ready="True"), node(11, UR)],

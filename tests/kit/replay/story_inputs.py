@@ -54,7 +54,7 @@ class Inputs:
         self._nodes: dict[tuple[str, str], list[HeardNode]] = {}
         self._pods: dict[tuple[str, str], dict[str, list[HeardPod]]] = {}
         for key, of_node in by_node(counting, ()).items():
-            self._nodes[key] = node_history(of_node.nodes, limits)
+            self._nodes[key] = node_history(of_node.nodes, limits, of_node.ready)
             self._pods[key] = {uid: one.states for uid, one in pod_histories(of_node.name, of_node.pods).pods.items()}
 
     def moments(self, it: DecisionRecord, came_us: int) -> Iterator[Moment]:

@@ -12,8 +12,8 @@ from evictstream.kit.what_if.facts import NodeFacts, PodFacts
 from evictstream.kit.what_if.places import PlaceToGo
 from evictstream.kit.what_if.preview import PodFate, Preview, PreviewCluster, PreviewNode, preview
 from evictstream.kit.what_if.totals import leaving_times, reasons_to_stay, total, totals_by, workload_of
-from evictstream.models.eviction import NodeAggregate, NothingDue, RuleParameters
-from evictstream.models.eviction.state import MIRROR, TERMINATING, NodeState, PodState, TaintState
+from evictstream.models.eviction import Due, NodeAggregate, NothingDue, RuleParameters
+from evictstream.models.eviction.state import MIRROR, TERMINATING, NodeState, Outage, PodState, TaintState
 from evictstream.models.kubernetes import Taint, Toleration
 from evictstream.models.kubernetes.tolerations import Tolerations
 
@@ -111,6 +111,22 @@ def test_a_node_beyond_a_limit_is_left_alone() -> None:
     known.aggregate.node = NodeState(uid="uid-n-1", version=1, is_undecidable=True)
     found = see(cluster(known), PlannedChange())
     assert [one.after for one in found.outcomes] == [NothingDue.UNDECIDABLE] * 2
+
+
+@pytest.mark.parametrize(
+    ("ready_since", "seconds"), [(NOW - 100 * S, 10), (NOW - 10 * S, 30), (None, 30)], ids=["before", "after", "never"]
+)
+def test_an_outage_goes_on_as_in_the_service(ready_since: int | None, seconds: int) -> None:
+    """A health taint is put back 20 s after the controller manager took it off a dead node."""
+    health = "node.kubernetes.io/unreachable"
+    dead, other = node("n-1", {"p": (Toleration(health, "Exists", toleration_seconds=30),)}), node("n-2", {})
+    for pod in dead.aggregate.pods.values():
+        pod.since_us = NOW - 200 * S
+    outage = Outage(NOW - 20 * S, NOW - 15 * S)
+    dead.aggregate.node = NodeState(uid="uid-n-1", version=1, outage=outage)
+    other.aggregate.node = NodeState(uid="uid-n-2", version=1, ready_since_us=ready_since)
+    found = see(cluster(dead, other), change(f"{health}:NoExecute"))
+    assert [one.after.deadline_us for one in found.outcomes if isinstance(one.after, Due)] == [NOW + seconds * S]
 
 
 @pytest.mark.parametrize(
