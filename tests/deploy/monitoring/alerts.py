@@ -102,7 +102,9 @@ EVICTIONS: Final = (
         expression=worst("namespace, cluster", series(WorkerMetric.UNANSWERED_OLDEST)) + " > 120",
         hold="0m",
         summary=("{{ $labels.cluster }}: no executor has answered an Evict of {{ $value | humanizeDuration }} ago"),
-        description="Issued evictions are not carried out. Observed counts only where no executor has ever acted.",
+        description=(
+            "Pods that have to leave stay. None runs for the cluster, it ends at each start, or it only observes."
+        ),
     ),
     Alert(
         name="EvictstreamEvictionsFail",
