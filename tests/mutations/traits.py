@@ -85,4 +85,9 @@ OF_TRAITS = (
         ),
         (PATTERNS,),
     ),
+    Mutation(
+        "write labels of any size into a row",
+        (Change(product.RECORD_SIZES, "_without_large_traits", "_size(event.node.labels) >= limit_bytes", "False"),),
+        ("tests/streams/partition/test_partitioner_and_sizes.py",),
+    ),
 )

@@ -10,6 +10,7 @@ from evictstream.models.eviction import EventType, NodeEvent, Origin, PodEvent
 from evictstream.models.kubernetes.objects import Node, Pod
 from evictstream.models.kubernetes.taints import Taint
 from evictstream.models.kubernetes.tolerations import Toleration
+from evictstream.models.kubernetes.traits import NO_TRAITS, PodTraits
 from evictstream.streams.partition.record_sizes import fitting
 from evictstream.streams.partitioner import partition_of
 
@@ -79,3 +80,19 @@ def test_a_pod_with_too_large_tolerations_is_undecidable_without_them() -> None:
 @pytest.mark.parametrize("name", ["namespace", "name", "uid", "resource_version"])
 def test_a_pod_whose_names_do_not_fit_is_refused(name: str) -> None:
     assert fitting(pod_event(msgspec.structs.replace(POD, **{name: "k" * 25_001})), 100_000) is None
+
+
+@pytest.mark.parametrize(("characters", "are_kept"), [(100, True), (500, False)])
+def test_labels_and_traits_that_would_not_fit_are_absent(characters: int, *, are_kept: bool) -> None:
+    text = "x" * characters
+    node = node_event(Taint(key="k", effect="NoExecute"))
+    node = msgspec.structs.replace(node, node=msgspec.structs.replace(node.node, labels={"a": text}))
+    traits = PodTraits("Job", text)
+    pod = pod_event(Pod("d", "p", "u", "1", "n", traits=traits))
+    found_node, found_pod = fitting(node, 2_000), fitting(pod, 2_000)
+    assert found_node is not None
+    assert found_pod is not None
+    assert (found_node.node.labels, found_pod.pod.traits) == (({"a": text}, traits) if are_kept else ({}, NO_TRAITS))
+    assert found_node.node.taints == node.node.taints
+    assert not found_node.is_undecidable
+    assert not found_pod.is_undecidable
