@@ -49,7 +49,7 @@ def status(
     Examples:
 
     * `evictstream status`
-    * `evictstream status prod-eu-1 -o wide`
+    * `evictstream status prod-eu-1 -o wide`, with its zones
     * `evictstream status --watch`
     * `evictstream status -o json | jq '.items[] | select(.scope == "cluster") | .evictions.open'`
     """

@@ -30,6 +30,7 @@ class ClusterState(msgspec.Struct, frozen=True, omit_defaults=True):
         queue: what its executor last reported; `None` if it never has.
         labels: as its feed has last named them.
         published: sequence of its newest record on the fleet's topics; 0 if none stands there.
+        published_zones: its zones of which records stand there.
     """
 
     nodes_heartbeat_at_us: int = 0
@@ -40,6 +41,7 @@ class ClusterState(msgspec.Struct, frozen=True, omit_defaults=True):
     queue: ExecutorQueue | None = None
     labels: dict[str, str] = {}
     published: int = 0
+    published_zones: tuple[str, ...] = ()
 
     @property
     def is_heard(self) -> bool:

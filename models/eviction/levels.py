@@ -4,7 +4,7 @@ Steps change the counts, a microsecond for each change of an eviction; nothing i
 partition has loaded. Both ways lead to the same numbers (`tests/faults/simulated/state.py` compares them).
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple, TypeAlias
 
 from evictstream.models.eviction.lifecycle import FAILURES
@@ -123,8 +123,8 @@ class HeldCount(NamedTuple):
     oldest_at_us: int
 
 
-class ClusterLevels:
-    """Counts of one cluster.
+class Levels:
+    """Counts of some nodes.
 
     Attributes:
         changes: grows with each change.
@@ -140,21 +140,26 @@ class ClusterLevels:
         self._nodes = [0] * (_TAINTED + _HEALTH)
         self._issued = self._retrying = self._failing = self._observed = 0
 
-    def take(self, aggregate: NodeAggregate, moves: Iterable[Move]) -> None:
-        """Count what has become of a node, and of evictions of its pods."""
+    @property
+    def has_nodes(self) -> bool:
+        """Whether any node is counted."""
+        return any(self._nodes[_HEALTHY:])
+
+    def count_node(self, before: int, after: int) -> None:
+        """Count a node as another standing than before."""
+        if before != after:
+            self.changes += 1
+            self._nodes[before] -= 1
+            self._nodes[after] += 1
+
+    def count_evictions(self, moves: Iterable[Move]) -> None:
+        """Count what has become of evictions."""
         for before, after in moves:
             self.changes += 1
             if before is not None:
                 self._count(before, -1)
             if after is not None:
                 self._count(after, 1)
-        before_as, standing = aggregate.counted_as, standing_of(aggregate)
-        if standing != before_as:
-            self.changes += 1
-            self._nodes[before_as] -= 1
-            self._nodes[standing] += 1
-            aggregate.counted_as = standing
-        aggregate.counted_node = aggregate.node
 
     def _count(self, eviction: Eviction, by: int) -> None:
         state = eviction.state
@@ -183,8 +188,8 @@ class ClusterLevels:
             tainted=counts[_HEALTHY + _TAINTED] + counts[_UNHEALTHY + _TAINTED],
         )
 
-    def evictions(self, now_us: int, held: list[HeldCount]) -> EvictionCounts:
-        """Return the open evictions as they are at an instant; `held` has what holds them, most evictions first."""
+    def evictions(self, now_us: int, held: int, holders: Sequence[HeldCount] = ()) -> EvictionCounts:
+        """Return the open evictions as they are at an instant; `holders` have the `held` ones, most of them first."""
         due, ahead = self.scheduled.split(now_us)
         scheduled = sum(count for _, count in ahead)
         first, last = self.scheduled.earliest_us() if due else None, self._owed.earliest_us()
@@ -197,14 +202,64 @@ class ClusterLevels:
             retrying=self._retrying,
             failing=self._failing,
             observed=self._observed,
-            held=sum(one.evictions for one in held),
+            held=held,
             deadlines=tuple(
                 DeadlineBucket(before=instant_text(end_us), evictions=count) for end_us, count in ahead[:MOST_BUCKETS]
             ),
             later=sum(count for _, count in ahead[MOST_BUCKETS:]),
             held_by=tuple(
                 HeldBy(by=one.by, evictions=one.evictions, oldest_at=instant_text(one.oldest_at_us))
-                for one in held[:MOST_HOLDERS]
+                for one in holders[:MOST_HOLDERS]
             ),
             oldest_due_at=None if oldest_us is None else instant_text(oldest_us),
         )
+
+
+class ClusterLevels(Levels):
+    """Counts of one cluster.
+
+    Attributes:
+        zones: the same of its nodes in each zone, by the zone's name; nodes without a zone are in none.
+    """
+
+    __slots__ = ("zones",)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.zones: dict[str, Levels] = {}
+
+    def take(self, aggregate: NodeAggregate, moves: Sequence[Move]) -> None:
+        """Count what has become of a node, and of evictions of its pods.
+
+        A node that has changed its zone takes its evictions along. Those that the rest of its step has not decided yet
+        are as they were, and count where it is now.
+        """
+        zone, before_as = aggregate.counted_in, aggregate.counted_as
+        self.count_evictions(moves)
+        if zone:
+            self.zones[zone].count_evictions(moves)
+        if not has_to_count(aggregate):
+            return
+        standing, node = standing_of(aggregate), aggregate.node
+        self.count_node(before_as, standing)
+        zone_now = "" if node is None else node.zone or ""
+        if zone_now == zone:
+            if zone:
+                self.zones[zone].count_node(before_as, standing)
+        else:
+            here = [pod.eviction for pod in aggregate.pods.values() if pod.eviction is not None]
+            self._move(zone, before_as, _ABSENT, [(eviction, None) for eviction in here])
+            self._move(zone_now, _ABSENT, standing, [(None, eviction) for eviction in here])
+        aggregate.counted_node, aggregate.counted_as, aggregate.counted_in = node, standing, zone_now
+
+    def _move(self, zone: str, before: int, after: int, moves: Sequence[Move]) -> None:
+        """Let a node leave a zone, or enter one; the empty name is none."""
+        if not zone:
+            return
+        levels = self.zones.get(zone)
+        if levels is None:
+            levels = self.zones[zone] = Levels()
+        levels.count_node(before, after)
+        levels.count_evictions(moves)
+        if not levels.has_nodes:
+            del self.zones[zone]

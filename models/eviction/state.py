@@ -235,6 +235,7 @@ class NodeAggregate:
         addresses: the nodes of all pods of the cluster, by address; shared by its nodes.
         counted_node: its state when it was counted (`levels.py`); in memory only, as the next.
         counted_as: its standing in the counts of its cluster.
+        counted_in: the zone in whose counts it is; empty for none.
     """
 
     __slots__ = (
@@ -242,6 +243,7 @@ class NodeAggregate:
         "addresses",
         "cluster",
         "counted_as",
+        "counted_in",
         "counted_node",
         "deleted_pods",
         "earlier_nodes",
@@ -272,6 +274,7 @@ class NodeAggregate:
         self.addresses: dict[str, NodeAggregate] = {} if addresses is None else addresses
         self.counted_node: NodeState | None = None
         self.counted_as = 0
+        self.counted_in = ""
         self._by_address: dict[str, PodState] | None = None
 
     @property

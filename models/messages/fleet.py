@@ -23,6 +23,9 @@ MOST_BUCKETS: Final = 30
 MOST_HOLDERS: Final = 20
 """Brakes and policies that a level lists, those that hold most."""
 
+MOST_ZONES: Final = 100
+"""Zones of a cluster of which records are published, the first ones by name."""
+
 MOST_CLUSTER_LABELS: Final = 50
 """Labels of a cluster. They are in its row, which is written with each heartbeat."""
 
@@ -83,7 +86,8 @@ class EvictionCounts(msgspec.Struct, frozen=True, gc=False, rename="camel", omit
     ]
     later: Annotated[Count, Meta(description="Those that are scheduled behind the last of these minutes.")]
     held_by: Annotated[
-        tuple[HeldBy, ...], Meta(max_length=MOST_HOLDERS, description="What holds them, most evictions first.")
+        tuple[HeldBy, ...],
+        Meta(max_length=MOST_HOLDERS, description="What holds them, most evictions first; of the whole cluster only."),
     ]
     oldest_due_at: Annotated[
         InstantText | None, Meta(description="Since when the oldest is due that has not ended; absent if none is.")
@@ -118,13 +122,13 @@ class FleetLevel(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_def
     evictions: EvictionCounts
     feed: Annotated[FeedStanding | None, Meta(description="Of the whole cluster only.")] = None
     has_gap: Annotated[
-        bool, Meta(description="Whether evictions wait because input of the cluster expired unread.")
+        bool, Meta(description="Of the whole cluster only: whether evictions wait as input expired unread.")
     ] = msgspec.field(name="gap", default=False)
     brakes: Annotated[
         tuple[NonEmptyText, ...],
         Meta(
             max_length=MOST_HOLDERS,
-            description="Ids of brakes in force for the cluster, whether they hold anything or not, the oldest first.",
+            description="Of the whole cluster only: ids of brakes in force, whatever they hold, the oldest first.",
         ),
     ] = ()
 

@@ -125,13 +125,20 @@ class Clusters:
 
     def forget(self, cluster: str, appended_at_us: int, outbox: Outbox) -> None:
         """Make all earlier records of a cluster void, heartbeats included; what is published has to be taken back."""
-        published = self.named(cluster).state.published
-        self._write(cluster, ClusterState(forgotten_at_us=appended_at_us, published=published), outbox)
+        before = self.named(cluster).state
+        state = ClusterState(
+            forgotten_at_us=appended_at_us, published=before.published, published_zones=before.published_zones
+        )
+        self._write(cluster, state, outbox)
         self.accept_gap(cluster, outbox)
 
-    def published(self, cluster: Cluster, sequence: int, outbox: Outbox) -> None:
-        """Keep the sequence of a cluster's newest record on the fleet's topics; 0 once none stands there."""
-        self._write(cluster.name, msgspec.structs.replace(cluster.state, published=sequence), outbox)
+    def published(self, cluster: Cluster, sequence: int, zones: tuple[str, ...], outbox: Outbox) -> None:
+        """Keep the sequence of a cluster's newest record on the fleet's topics, and of which zones records stand there.
+
+        The sequence is 0 once none stands there.
+        """
+        state = msgspec.structs.replace(cluster.state, published=sequence, published_zones=zones)
+        self._write(cluster.name, state, outbox)
         if cluster.is_empty:
             self.by_key.pop(cluster.key, None)
 

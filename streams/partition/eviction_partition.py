@@ -112,7 +112,7 @@ class EvictionPartition:
         self._timers = TimerHeap(lambda: wanted_wakeups(self._nodes), lean_floor=config.lean_floor)
         self._effects = StepEffects(partition, config, self._timers, self._clusters)
         self.firing = Firing(config, self._nodes, self._clusters, timers=self._timers, effects=self._effects)
-        self.published = PublishedFleet(config, self._clusters, self._effects.levels, self.firing.held_of)
+        self.published = PublishedFleet(config, self._clusters, self._effects.levels, self.firing)
 
     def load(self, key: bytes, value: bytes | None) -> None:
         """Load one row of the changelog."""

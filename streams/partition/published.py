@@ -8,16 +8,18 @@ other way to know that what stands there is still right.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from evictstream.models.eviction.levels import ClusterLevels, HeldCount
+from evictstream.models.eviction.levels import ClusterLevels, HeldCount, Levels
 from evictstream.models.instants import MILLISECOND_US, SECOND_US, instant_text
 from evictstream.models.messages.codec import encode
 from evictstream.models.messages.fleet import (
     CLUSTER_KIND,
     LEVEL_KIND,
     MOST_HOLDERS,
+    MOST_ZONES,
     EvictionCounts,
     FeedStanding,
     FleetCluster,
@@ -32,12 +34,13 @@ if TYPE_CHECKING:
     from evictstream.streams.engine.core.outbox import Headers, Outbox
     from evictstream.streams.partition.clusters import Clusters
     from evictstream.streams.partition.config import PartitionConfig
-    from evictstream.streams.partition.overdue import Waiting
+    from evictstream.streams.partition.firing import Firing
 
 QUIET_US: Final = 60 * SECOND_US
 """After so long a level is published again though nothing has changed: it shows that somebody still says so."""
 
 _LOOKS_IN_SLICE: Final = 1_000  # each 1 to 2 µs
+_LOOKS_LIKE_A_COUNT: Final = 10  # finding that nothing has changed after all costs as much
 _LOOKS_LIKE_A_RECORD: Final = 30  # publishing one costs as much
 
 _JSON: Final = ("content-type", b"application/json")
@@ -49,21 +52,25 @@ _NO_LEVELS: Final = ClusterLevels()  # of a cluster without nodes; nothing is co
 
 
 class _Standing(NamedTuple):
-    """What of a level makes a new record if it changes."""
+    """What of a level makes a new record if it changes; of a zone only the first two."""
 
     nodes: NodeCounts
     evictions: EvictionCounts
-    is_silent: bool
-    has_gap: bool
-    brakes: tuple[str, ...]
+    is_silent: bool = False
+    has_gap: bool = False
+    brakes: tuple[str, ...] = ()
 
 
 class _Published(NamedTuple):
-    """What was published of a cluster last; `mark` is what all of it but the time was made of."""
+    """What was published of a cluster or zone last; `mark` is what all of it but the time was made of."""
 
     at_us: int
     mark: tuple[object, ...]
     standing: _Standing
+
+    def is_fresh(self, now_us: int) -> bool:
+        """Whether it need not be said again; a clock that went back says nothing."""
+        return 0 <= now_us - self.at_us < QUIET_US
 
 
 class _BrakesInForce:
@@ -94,21 +101,16 @@ class PublishedFleet:
         levels: how clusters with nodes stand.
     """
 
-    __slots__ = ("_clusters", "_config", "_held_of", "_identities", "_published", "levels")
+    __slots__ = ("_clusters", "_config", "_firing", "_identities", "_published", "levels")
 
     def __init__(
-        self,
-        config: PartitionConfig,
-        clusters: Clusters,
-        levels: Mapping[str, ClusterLevels],
-        held_of: Callable[[str], dict[str, Waiting]],
+        self, config: PartitionConfig, clusters: Clusters, levels: Mapping[str, ClusterLevels], firing: Firing
     ) -> None:
-        """`held_of` tells what holds evictions of a cluster."""
         self._config = config
         self._clusters = clusters
         self.levels = levels
-        self._held_of = held_of
-        self._published: dict[str, _Published] = {}
+        self._firing = firing
+        self._published: dict[bytes, _Published] = {}
         self._identities: dict[str, tuple[object, ...]] = {}
 
     def turn(self, now_us: int, outbox: Outbox) -> Iterator[None]:
@@ -128,18 +130,15 @@ class PublishedFleet:
                 yield
 
     def _look(self, cluster: Cluster, now_us: int, brakes: _BrakesInForce, outbox: Outbox) -> int:
-        """Publish a cluster where something has changed; returns what that cost."""
+        """Publish what has changed of a cluster; returns what that cost."""
         cluster = self._clusters.named(cluster.name)  # while others ran, it may have been dropped
         if not (cluster.nodes or cluster.state.is_heard):
             self._take_back(cluster, outbox)
             return 1
-        cost = 1
-        standing = self._changed(cluster, now_us, brakes)
-        if standing is not None:
-            sequence = self._next_sequence(cluster, now_us, outbox)
-            level = _level_of(cluster, standing, sequence, now_us)
-            outbox.send(self._config.fleet_topic, level_key(cluster.name), encode(level), LEVEL_HEADERS)
-            cost += _LOOKS_LIKE_A_RECORD
+        levels = self.levels.get(cluster.name, _NO_LEVELS)
+        cost = 1 + self._look_at_whole(cluster, levels, now_us, brakes.of(cluster.name), outbox)
+        if levels.zones or cluster.state.published_zones:
+            cost += self._look_at_zones(cluster, levels, now_us, outbox)
         state = cluster.state
         identity = (state.uid, state.epoch, state.labels)
         if identity != self._identities.get(cluster.name):
@@ -149,30 +148,103 @@ class PublishedFleet:
             cost += _LOOKS_LIKE_A_RECORD
         return cost
 
-    def _changed(self, cluster: Cluster, now_us: int, brakes: _BrakesInForce) -> _Standing | None:
-        """Return how a cluster stands, if that is to be published; None if it is known."""
-        name, before = cluster.name, self._published.get(cluster.name)
-        levels, held = self.levels.get(name, _NO_LEVELS), self._held_of(name)
-        is_silent = cluster.state.is_silent(now_us - self._config.feed_silence_us)
-        has_gap, in_force = self._clusters.gap is not None, brakes.of(name)
-        mark = (levels.changes, is_silent, has_gap, in_force, held)
-        is_fresh = before is not None and 0 <= now_us - before.at_us < QUIET_US
-        if before is not None and is_fresh and mark == before.mark and not levels.scheduled:
-            return None  # nothing was counted, and no deadline can have come
+    def _look_at_whole(
+        self, cluster: Cluster, levels: ClusterLevels, now_us: int, brakes: tuple[str, ...], outbox: Outbox
+    ) -> int:
+        held, state = self._firing.held_of(cluster.name), cluster.state
+        is_silent = state.is_silent(now_us - self._config.feed_silence_us)
+        has_gap = self._clusters.gap is not None
+        key, mark = level_key(cluster.name), (levels.changes, is_silent, has_gap, brakes, held)
+        if self._is_known(key, levels, mark, now_us):
+            return 0
         holders = [HeldCount(by, waits.count, waits.oldest_at_us) for by, waits in held.items()]
         holders.sort(key=lambda one: (-one.evictions, one.by))
         standing = _Standing(
             nodes=levels.nodes(),
-            evictions=levels.evictions(now_us, holders),
+            evictions=levels.evictions(now_us, sum(one.evictions for one in holders), holders),
             is_silent=is_silent,
             has_gap=has_gap,
-            brakes=in_force,
+            brakes=brakes,
         )
-        if before is not None and is_fresh and standing == before.standing:
-            self._published[name] = before._replace(mark=mark)
-            return None
-        self._published[name] = _Published(now_us, mark, standing)
-        return standing
+        if not self._is_new(key, standing, mark, now_us):
+            return _LOOKS_LIKE_A_COUNT
+        heard_at = None if state.heard_at_us is None else instant_text(state.heard_at_us)
+        self._send(
+            cluster,
+            "",
+            standing,
+            pods=len(cluster.addresses),
+            now_us=now_us,
+            outbox=outbox,
+            feed=FeedStanding(is_silent=is_silent, heard_at=heard_at),
+        )
+        return _LOOKS_LIKE_A_RECORD
+
+    def _look_at_zones(self, cluster: Cluster, levels: ClusterLevels, now_us: int, outbox: Outbox) -> int:
+        held, pods, cost = self._firing.held_in_zones(cluster.name), Counter[str](), 0
+        zones = tuple(sorted(levels.zones)[:MOST_ZONES])
+        for zone in zones:
+            of_zone, key = levels.zones[zone], level_key(cluster.name, zone)
+            mark = (of_zone.changes, held[zone])
+            if self._is_known(key, of_zone, mark, now_us):
+                cost += 1
+                continue
+            cost += _LOOKS_LIKE_A_COUNT
+            standing = _Standing(of_zone.nodes(), of_zone.evictions(now_us, held[zone]))
+            if self._is_new(key, standing, mark, now_us):
+                if not pods:
+                    for node in cluster.nodes.values():
+                        pods[node.counted_in] += len(node.pods)
+                self._send(cluster, zone, standing, pods=pods[zone], now_us=now_us, outbox=outbox)
+                cost += _LOOKS_LIKE_A_RECORD
+        before = cluster.state.published_zones
+        for zone in before:
+            if zone not in zones:
+                self._retract(level_key(cluster.name, zone), outbox)
+        if zones != before:
+            self._clusters.published(cluster, cluster.state.published, zones, outbox)
+        return cost
+
+    def _is_known(self, key: bytes, levels: Levels, mark: tuple[object, ...], now_us: int) -> bool:
+        """Whether nothing can have changed since the last record: nothing was counted, and no deadline has come."""
+        before = self._published.get(key)
+        return before is not None and before.is_fresh(now_us) and mark == before.mark and not levels.scheduled
+
+    def _is_new(self, key: bytes, standing: _Standing, mark: tuple[object, ...], now_us: int) -> bool:
+        """Whether a standing is to be published: it is another one, or it was not said for long."""
+        before = self._published.get(key)
+        if before is not None and before.is_fresh(now_us) and standing == before.standing:
+            self._published[key] = before._replace(mark=mark)
+            return False
+        self._published[key] = _Published(now_us, mark, standing)
+        return True
+
+    def _send(
+        self,
+        cluster: Cluster,
+        zone: str,
+        standing: _Standing,
+        *,
+        pods: int,
+        now_us: int,
+        outbox: Outbox,
+        feed: FeedStanding | None = None,
+    ) -> None:
+        level = FleetLevel(
+            api_version=API_VERSION,
+            kind=LEVEL_KIND,
+            cluster=cluster.name,
+            zone=zone or None,
+            sequence=self._next_sequence(cluster, now_us, outbox),
+            at=instant_text(now_us),
+            nodes=standing.nodes,
+            pods=pods,
+            evictions=standing.evictions,
+            feed=feed,
+            has_gap=standing.has_gap,
+            brakes=standing.brakes,
+        )
+        outbox.send(self._config.fleet_topic, level_key(cluster.name, zone), encode(level), LEVEL_HEADERS)
 
     def _next_sequence(self, cluster: Cluster, now_us: int, outbox: Outbox) -> int:
         """Return the sequence of the next record, which the cluster's row keeps.
@@ -180,41 +252,26 @@ class PublishedFleet:
         The clock gives the least: a worker of a version that knows no sequence drops it from the row.
         """
         sequence = max(cluster.state.published + 1, now_us // MILLISECOND_US)
-        self._clusters.published(cluster, sequence, outbox)
+        self._clusters.published(cluster, sequence, cluster.state.published_zones, outbox)
         return sequence
 
     def _take_back(self, cluster: Cluster, outbox: Outbox) -> None:
         """Write tombstones for a cluster that is forgotten, or of which nothing is left."""
-        self._published.pop(cluster.name, None)
         self._identities.pop(cluster.name, None)
+        for zone in ("", *cluster.state.published_zones) if cluster.state.published else ():
+            self._retract(level_key(cluster.name, zone), outbox)
         if cluster.state.published:
-            outbox.retract(self._config.fleet_topic, level_key(cluster.name))
             outbox.retract(self._config.clusters_topic, cluster.key)
-            self._clusters.published(cluster, 0, outbox)
+            self._clusters.published(cluster, 0, (), outbox)
+
+    def _retract(self, key: bytes, outbox: Outbox) -> None:
+        self._published.pop(key, None)
+        outbox.retract(self._config.fleet_topic, key)
 
 
 def level_key(cluster: str, zone: str = "") -> bytes:
     """Return the key of how a cluster, or a zone of it, stands."""
     return f"{cluster}/{zone}".encode()
-
-
-def _level_of(cluster: Cluster, standing: _Standing, sequence: int, now_us: int) -> FleetLevel:
-    heard_at_us = cluster.state.heard_at_us
-    return FleetLevel(
-        api_version=API_VERSION,
-        kind=LEVEL_KIND,
-        cluster=cluster.name,
-        sequence=sequence,
-        at=instant_text(now_us),
-        nodes=standing.nodes,
-        pods=len(cluster.addresses),
-        evictions=standing.evictions,
-        feed=FeedStanding(
-            is_silent=standing.is_silent, heard_at=None if heard_at_us is None else instant_text(heard_at_us)
-        ),
-        has_gap=standing.has_gap,
-        brakes=standing.brakes,
-    )
 
 
 def _identity_of(cluster: Cluster, sequence: int, now_us: int) -> FleetCluster:

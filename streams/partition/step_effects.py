@@ -18,7 +18,7 @@ from evictstream.streams.partition.issued_evictions import IssuedEvictions
 from evictstream.streams.partition.messages import MessageWriter
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from evictstream.models.eviction import Changes, NodeAggregate
     from evictstream.models.eviction.levels import Move
@@ -90,7 +90,7 @@ class StepEffects:
         """Count a node that was loaded, with the evictions of these pods."""
         self._count(aggregate, [(None, aggregate.pods[uid].eviction) for uid in uids])
 
-    def _count(self, aggregate: NodeAggregate, moves: Iterable[Move]) -> None:
+    def _count(self, aggregate: NodeAggregate, moves: Sequence[Move]) -> None:
         levels = self.levels.get(aggregate.cluster)
         if levels is None:
             levels = self.levels[aggregate.cluster] = ClusterLevels()

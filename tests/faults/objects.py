@@ -14,6 +14,7 @@ EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 NOT_READY = "node.kubernetes.io/not-ready"
 UNREACHABLE = "node.kubernetes.io/unreachable"
 MIRROR = "kubernetes.io/config.mirror"
+VERSIONS_IN_ZONE: Final = 5
 OUTCOMES: Final = ("Accepted", "Succeeded", "Gone", "Failed", "Obsolete", "Refused", "Observed")
 """All that an executor may answer."""
 _OF_COMMAND: Final = ("evictionId", "attempt", "cluster", "namespace", "pod", "podUid", "node")
@@ -45,10 +46,16 @@ class Node:
         return {
             "kind": "Node",
             "apiVersion": "v1",
-            "metadata": {"name": self.name, "uid": self.uid, "resourceVersion": str(version)},
+            "metadata": {"name": self.name, "uid": self.uid, "resourceVersion": str(version), **_in_zone(version)},
             "spec": {"taints": list(self.taints)} if self.taints else {},
             "status": {"conditions": conditions},
         }
+
+
+def _in_zone(version: int) -> Json:
+    """Let a node be in one of two zones or in none, now here, now there; no other draw of a plan changes by that."""
+    zone = version // VERSIONS_IN_ZONE % 3
+    return {"labels": {"topology.kubernetes.io/zone": f"z{zone}"}} if zone else {}
 
 
 @dataclasses.dataclass(slots=True)

@@ -71,6 +71,15 @@ class Stranger:
         nodes = {name: sum(value["nodes"][name] for value in whole) for name in ("healthy", "unhealthy", "unknown")}
         return {"clusters": len(whole), "pods": sum(value["pods"] for value in whole), **nodes, **counts}
 
+    def zones(self, count: str) -> dict[str, tuple[int, int]]:
+        """By cluster, a count of its evictions, and the sum over its zones."""
+        found: dict[str, tuple[int, int]] = {}
+        for value in self.newest[self._fleet].values():
+            whole, zones = found.get(value["cluster"], (0, 0))
+            more = value["evictions"][count]
+            found[value["cluster"]] = (whole, zones + more) if "zone" in value else (whole + more, zones)
+        return found
+
     def close(self) -> None:
         """Disconnect."""
         self._consumer.close()
@@ -110,7 +119,7 @@ def wait_for(stranger: Stranger, condition: Callable[[Totals], bool], what: str)
 def fill(feed: Feed) -> None:
     """Healthy nodes, with pods that tolerate an outage for 4 to 11 seconds."""
     for number in range(NODES):
-        feed.node(f"n{number}")
+        feed.node(f"n{number}", labels=in_zone(number))
         for pod in range(PODS):
             feed.pod(f"n{number}", f"p{number}-{pod}", tolerates(4 + pod % 8, key=str(ILL["key"])))
     feed.signal("HEARTBEAT", topics=(feed.settings.nodes_topic,), clusterLabels={"of": feed.cluster})
@@ -120,8 +129,13 @@ def fill(feed: Feed) -> None:
 def see_nodes(feed: Feed, count: int, *taints: dict[str, object]) -> None:
     """The first nodes have these taints now."""
     for number in range(count):
-        feed.node(f"n{number}", *taints)
+        feed.node(f"n{number}", *taints, labels=in_zone(number))
     feed.flush()
+
+
+def in_zone(number: int) -> dict[str, str]:
+    """Every second node is in one of two zones."""
+    return {"topology.kubernetes.io/zone": f"z{number % 2}"}
 
 
 def test_strangers_to_the_code_count_as_status_does(service: Settings, start_worker: StartWorker) -> None:
@@ -161,6 +175,7 @@ def test_strangers_to_the_code_count_as_status_does(service: Settings, start_wor
         late = stranger()
         for each in (early, middle, late):
             wait_for(each, lambda found: found == expected, "all issued")
+            wait_for(each, lambda _: each.zones("issued") == dict.fromkeys(("north", "south"), (150, 150)), "zones")  # noqa: B023
         assert status(service) == expected
 
         north.signal("FORGET", topics=(service.nodes_topic,))

@@ -6,7 +6,7 @@ import collections
 from collections.abc import Iterable
 
 from evictstream.models.eviction import Eviction, EvictionState, NodeAggregate, Outcome
-from evictstream.models.eviction.levels import ClusterLevels
+from evictstream.models.eviction.levels import ClusterLevels, Levels
 from evictstream.models.instants import instant_text
 from evictstream.models.kubernetes import NOT_READY, UNREACHABLE
 from evictstream.models.messages.fleet import DeadlineBucket, EvictionCounts, NodeCounts
@@ -72,8 +72,18 @@ def open_of(aggregates: Iterable[NodeAggregate]) -> Iterable[Eviction]:
 
 
 def differences(levels: ClusterLevels, aggregates: Iterable[NodeAggregate], now_us: int) -> str:
-    """Say what the levels of a cluster have wrong; empty if nothing."""
+    """Say what the levels of a cluster, or of its zones, have wrong; empty if nothing."""
     known = list(aggregates)
-    counted = (levels.nodes(), levels.evictions(now_us, []))
-    anew = (nodes_anew(known), evictions_anew(known, now_us))
-    return "" if counted == anew else f"counted {counted}, anew {anew}"
+    zones: dict[str, list[NodeAggregate]] = {}
+    for aggregate in known:
+        if aggregate.node is not None and aggregate.node.zone:
+            zones.setdefault(aggregate.node.zone, []).append(aggregate)
+    if levels.zones.keys() != zones.keys():
+        return f"zones {set(levels.zones)} are counted, {set(zones)} are there"
+    pairs: list[tuple[Levels, list[NodeAggregate]]] = [(levels, known)]
+    pairs += [(levels.zones[zone], there) for zone, there in zones.items()]
+    for part, there in pairs:
+        counted, anew = (part.nodes(), part.evictions(now_us, 0)), (nodes_anew(there), evictions_anew(there, now_us))
+        if counted != anew:
+            return f"counted {counted}, anew {anew}"
+    return ""

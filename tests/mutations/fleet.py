@@ -19,12 +19,12 @@ OF_FLEET = (
     ),
     Mutation(
         "count what an eviction was for what it is",
-        (Change(product.LEVELS, "ClusterLevels.take", "self._count(before, -1)", "pass"),),
+        (Change(product.LEVELS, "Levels.count_evictions", "self._count(before, -1)", "pass"),),
         (MACHINE, PUBLISHED, TORTURE),
     ),
     Mutation(
         "forget where a node stood",
-        (Change(product.LEVELS, "ClusterLevels.take", "self._nodes[before_as] -= 1", "pass"),),
+        (Change(product.LEVELS, "Levels.count_node", "self._nodes[before] -= 1", "pass"),),
         (PUBLISHED, TORTURE),
     ),
     Mutation(
@@ -56,31 +56,46 @@ OF_FLEET = (
     ),
     Mutation(
         "leave what is published of a forgotten cluster",
-        (Change(product.PUBLISHED, "PublishedFleet._take_back", "cluster.state.published", "False"),),
+        (Change(product.PUBLISHED, "PublishedFleet._look", "not (cluster.nodes or cluster.state.is_heard)", "False"),),
         (PUBLISHED,),
     ),
     Mutation(
         "let a new owner know nothing of what is published",
-        (Change(product.PARTITION_CLUSTERS, "Clusters.forget", "published=published", "published=0"),),
+        (Change(product.PARTITION_CLUSTERS, "Clusters.forget", "published=before.published", "published=0"),),
         (PUBLISHED,),
     ),
     Mutation(
         "publish each second, whatever has changed",
         (
-            Change(product.PUBLISHED, "PublishedFleet._changed", "standing == before.standing", "False"),
-            Change(product.PUBLISHED, "PublishedFleet._changed", "mark == before.mark", "False"),
+            Change(product.PUBLISHED, "PublishedFleet._is_new", "standing == before.standing", "False"),
+            Change(product.PUBLISHED, "PublishedFleet._is_known", "mark == before.mark", "False"),
         ),
         (PUBLISHED,),
     ),
     Mutation(
         "say nothing again where nothing has changed",
-        (Change(product.PUBLISHED, "PublishedFleet._changed", "0 <= now_us - before.at_us < QUIET_US", "True"),),
+        (Change(product.PUBLISHED, "_Published.is_fresh", "0 <= now_us - self.at_us < QUIET_US", "True"),),
         (PUBLISHED,),
     ),
     Mutation(
         "look for no deadline that has come",
-        (Change(product.PUBLISHED, "PublishedFleet._changed", "not levels.scheduled", "True"),),
+        (Change(product.PUBLISHED, "PublishedFleet._is_known", "not levels.scheduled", "True"),),
         (PUBLISHED,),
+    ),
+    Mutation(
+        "count what becomes of evictions for their cluster, not for their zone",
+        (Change(product.LEVELS, "ClusterLevels.take", "self.zones[zone].count_evictions(moves)", "pass"),),
+        (MACHINE, PUBLISHED, TORTURE),
+    ),
+    Mutation(
+        "leave evictions in the zone that their node has left",
+        (Change(product.LEVELS, "ClusterLevels._move", "levels.count_evictions(moves)", "pass"),),
+        (MACHINE, PUBLISHED, TORTURE),
+    ),
+    Mutation(
+        "take back no zone that is gone",
+        (Change(product.PUBLISHED, "PublishedFleet._look_at_zones", "zone not in zones", "False"),),
+        (PUBLISHED, TORTURE),
     ),
     Mutation(
         "add zones to the clusters that they are in",

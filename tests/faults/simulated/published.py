@@ -73,7 +73,11 @@ def check_end(
             continue
         level = decode_fleet_level(value)
         cluster = level.cluster
-        known = [one for one in loaded.known_nodes() if one.cluster == cluster]
+        known = [
+            one
+            for one in loaded.known_nodes()
+            if one.cluster == cluster and level.zone in (None, None if one.node is None else one.node.zone)
+        ]
         at_us = instant_us(level.at)
         counted = (level.nodes, msgspec.structs.replace(level.evictions, held=0, held_by=()))
         anew = (nodes_anew(known), evictions_anew(known, at_us))
@@ -84,8 +88,19 @@ def check_end(
             or decode_fleet_cluster(named[cluster.encode()] or b"").cluster != cluster
         ):
             yield Violation("a cluster is not published", repr(key), cluster=cluster)
-    for cluster in {one.cluster for one in loaded.known_nodes()} - {(key or b"").decode()[:-1] for key in found}:
-        yield Violation("a level is not published", cluster, cluster=cluster)
+    there = {f"{one.cluster}/".encode() for one in loaded.known_nodes()}
+    there |= {
+        f"{one.key.partition('/')[0]}/{one.node.zone}".encode()
+        for one in loaded.known_nodes()
+        if one.node is not None and one.node.zone
+    }
+    standing = {key for key, value in found.items() if value is not None}
+    for key in there - standing:
+        yield Violation("a level is not published", repr(key))
+    for key in standing - there:
+        level = decode_fleet_level(found[key] or b"")
+        if level.zone is not None or level.nodes.healthy + level.nodes.unhealthy + level.nodes.unknown:
+            yield Violation("a level stands for nothing", repr(key), cluster=level.cluster)
 
 
 def _newest(outbox: Outbox, topic: str) -> dict[bytes | None, bytes | None]:

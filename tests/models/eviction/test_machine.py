@@ -72,6 +72,7 @@ class AggregateMachine(RuleBasedStateMachine):
         self.node_uid = "node-0"
         self.taints: list[SimpleTaint] = []
         self.ready: str | None = "True"
+        self.zone = ""
         self.current: dict[str, Pod] = {}  # by name
         self.evictions: dict[str, EvictionCommand] = {}  # the newest command by eviction
         self.cancelled: set[str] = set()
@@ -122,6 +123,11 @@ class AggregateMachine(RuleBasedStateMachine):
     @rule(ready=readiness, taints=st.lists(taints, max_size=3, unique_by=lambda taint: (taint.key, taint.effect)))
     def change_everything(self, ready: str | None, taints: list[SimpleTaint]) -> None:
         self.ready, self.taints = ready, taints
+        self._see_node()
+
+    @rule(zone=st.sampled_from(["", "z1", "z2"]))
+    def change_zone(self, zone: str) -> None:
+        self.zone = zone
         self._see_node()
 
     @rule()
@@ -259,7 +265,8 @@ class AggregateMachine(RuleBasedStateMachine):
 
     def _node(self) -> Node:
         seen = tuple(Taint(taint.key, taint.value, taint.effect, taint.added) for taint in self.taints)
-        return Node(NODE, self.node_uid, str(self.version), seen, self.ready)
+        labels = {"topology.kubernetes.io/zone": self.zone} if self.zone else {}
+        return Node(NODE, self.node_uid, str(self.version), seen, self.ready, labels=labels)
 
     def _see_node(self) -> None:
         self.version += 1
