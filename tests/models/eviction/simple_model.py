@@ -66,7 +66,8 @@ class SimpleNode:
     version: int
     taints: list[SimpleTaint] = field(default_factory=list)
     added: dict[str, int] = field(default_factory=dict)  # timeAdded as last seen, by key
-    came: dict[str, float] = field(default_factory=dict)  # when its value came, by key, if that has changed since
+    arrived: dict[str, float] = field(default_factory=dict)  # when the taint came, by key
+    came: dict[str, float] = field(default_factory=dict)  # when its value came, by key, if later than the taint
     outage: float | None = None
     gap: float | None = None
 
@@ -170,13 +171,15 @@ class SimpleModel:
         keys = {taint.key for taint in present}
         old = {taint.key: taint.value for taint in self.node.taints}
         self.node.came = {key: came for key, came in self.node.came.items() if key in keys}
+        self.node.arrived = {key: self.node.arrived.get(key, now) for key in keys}
         for taint in present:
-            if taint.key in old and taint.value != old[taint.key]:
+            if taint.key in old and taint.value != old[taint.key] and now > self.node.arrived[taint.key]:
                 self.node.came[taint.key] = now
             before = self.node.added.get(taint.key)
             if taint.added is not None:
                 if before is not None and taint.added > before:
                     self.node.came.pop(taint.key, None)
+                    self.node.arrived[taint.key] = now
                     for pod in self.pods.values():
                         pod.windows.pop(taint.key, None)
                 self.node.added[taint.key] = taint.added
