@@ -9,10 +9,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Any, Final
 
 import msgspec
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, field_validator
 from ruamel.yaml import YAML
 from ruamel.yaml.comments import CommentedMap, CommentedSeq
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
@@ -24,6 +24,7 @@ from evictstream.models.messages.policy import (
     LEAST_ABOVE_ALL_PRIORITIES,
     LONGEST_CLAUSE_SECONDS,
     LONGEST_LABEL,
+    LONGEST_LABEL_KEY,
     LONGEST_PATTERN,
     LONGEST_POLICY_NAME,
     LONGEST_POLICY_SPREAD_SECONDS,
@@ -134,11 +135,27 @@ def _rate(value: object) -> tuple[int, int]:
 class _Limit(_Strict):
     rate: Annotated[tuple[int, int], BeforeValidator(_rate)]
     burst: Annotated[int, Field(ge=1, le=HIGHEST_RATE)] = 1
-    per: Literal["cluster", "namespace", "node"] = "cluster"
+    per: str = "cluster"
+
+    @field_validator("per")
+    @classmethod
+    def _known(cls, per: str) -> str:
+        scope, _, label = per.partition("/")
+        if (
+            scope not in tuple(map(str, LimitScope))
+            or (scope == LimitScope.LABEL) != bool(label)
+            or len(label) > LONGEST_LABEL_KEY
+        ):
+            message = "is none of cluster, zone, label/KEY, namespace, group, owner and node"
+            raise ValueError(message)
+        return per
 
     def limit(self) -> PolicyLimit:
         evictions, in_seconds = self.rate
-        return PolicyLimit(evictions=evictions, in_seconds=in_seconds, burst=self.burst, per=LimitScope(self.per))
+        scope, _, label = self.per.partition("/")
+        return PolicyLimit(
+            evictions=evictions, in_seconds=in_seconds, burst=self.burst, per=LimitScope(scope), label=label
+        )
 
 
 def _windows(value: object) -> list[PolicyWindow]:

@@ -9,7 +9,7 @@ import msgspec
 import yaml  # type: ignore[import-untyped]
 
 from evictstream.kit.cli.see_tables import NOTHING, since_words
-from evictstream.kit.see.policies import ListedPolicy, clauses_text, length_text, rate_text, selected_text
+from evictstream.kit.see.policies import ListedPolicy, clauses_text, length_text, rate_text, scope_text, selected_text
 from evictstream.kit.see.window_texts import window_text
 from evictstream.models.messages.policy import Policy, PolicyHold, PolicySelection
 from evictstream.streams.cli.fitting import cut_end
@@ -67,7 +67,7 @@ def file_text(policy: Policy) -> str:
                 fields[name] = length_text(seconds)
         if spec.limit is not None:
             limit = spec.limit
-            fields["limit"] = {"rate": rate_text(limit), "burst": limit.burst, "per": str(limit.per)}
+            fields["limit"] = {"rate": rate_text(limit), "burst": limit.burst, "per": scope_text(limit)}
         if spec.hold is not None:
             fields["hold"] = _hold(spec.hold)
     fields["spread"] = length_text(policy.spread_seconds)

@@ -52,7 +52,7 @@ def clauses_text(spec: PolicySpec) -> str:
         if seconds is not None:
             parts.append(f"{word} {length_text(seconds)}")
     if spec.limit is not None:
-        parts.append(f"{rate_text(spec.limit)} per {spec.limit.per}")
+        parts.append(f"{rate_text(spec.limit)} per {scope_text(spec.limit)}")
     if spec.hold is not None:
         parts.append(f"hold outside of {' and '.join(map(window_text, spec.hold.outside_of))}")
     return ", ".join(parts)
@@ -61,6 +61,11 @@ def clauses_text(spec: PolicySpec) -> str:
 def rate_text(limit: PolicyLimit) -> str:
     """Write a rate as in a file: `10/s`, `5/10m`."""
     return f"{limit.evictions}/{length_text(limit.in_seconds).removeprefix('1')}"
+
+
+def scope_text(limit: PolicyLimit) -> str:
+    """Write the scope of a limit as in a file: `zone`, `label/KEY`."""
+    return f"{limit.per}/{limit.label}" if limit.label else str(limit.per)
 
 
 def length_text(seconds: int) -> str:

@@ -50,6 +50,9 @@ HIGHEST_RATE: Final = 10_000
 LONGEST_RATE_SECONDS: Final = 86_400
 """The longest time of a rate: one eviction a day. What shall be slower is not meant to leave."""
 
+LONGEST_LABEL_KEY: Final = 317
+"""Characters of a label's key: prefix, slash and name, as Kubernetes takes them."""
+
 MOST_WINDOWS: Final = 20
 """Windows of a clause. A week with more has fewer reasons than windows: write another policy."""
 
@@ -94,7 +97,11 @@ class LimitScope(enum.StrEnum):
     """What has a rate of its own: one bucket for each of them, in each cluster."""
 
     CLUSTER = "cluster"
+    ZONE = "zone"
+    LABEL = "label"
     NAMESPACE = "namespace"
+    GROUP = "group"
+    OWNER = "owner"
     NODE = "node"
 
 
@@ -107,6 +114,9 @@ class PolicyLimit(
     in_seconds: Annotated[int, Meta(ge=1, le=LONGEST_RATE_SECONDS, description="In so many seconds.")] = 1
     burst: Annotated[int, Meta(ge=1, le=HIGHEST_RATE, description="So many may be issued at once.")] = 1
     per: Annotated[LimitScope, Meta(description="What has this rate.")] = LimitScope.CLUSTER
+    label: Annotated[
+        str, Meta(max_length=LONGEST_LABEL_KEY, description="Of `per` `label`: the key of a label of nodes.")
+    ] = ""
 
 
 _Time = Annotated[str, Meta(pattern="^([01][0-9]|2[0-3]):[0-5][0-9]$")]

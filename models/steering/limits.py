@@ -7,7 +7,7 @@ rate * span + burst, whatever comes, and whoever owns the partition: a bucket be
 An eviction waits in the buckets from the narrowest scope to the widest, and keeps the tokens that it has got meanwhile.
 The order is the same for all, so none waits for a token that waits for another one. It asks for a token of a wide scope
 only when the narrower ones let it go, so a namespace that has to wait keeps none of the cluster's tokens from others.
-In one bucket the eviction goes first that has been due longest.
+In one bucket the eviction goes first that has been due longest; of several the one with the highest priority.
 """
 
 import heapq
@@ -15,14 +15,26 @@ from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
 from evictstream.models.instants import SECOND_US
+from evictstream.models.kubernetes.traits import NO_TRAITS
 from evictstream.models.messages.policy import LimitScope, PolicyLimit
 from evictstream.models.steering.holds import Subject
 
-SCOPES: Final = (LimitScope.NODE, LimitScope.NAMESPACE, LimitScope.CLUSTER)
-"""From the narrowest to the widest: the order in which evictions wait."""
+SCOPES: Final = (
+    LimitScope.NODE,
+    LimitScope.OWNER,
+    LimitScope.GROUP,
+    LimitScope.NAMESPACE,
+    LimitScope.LABEL,
+    LimitScope.ZONE,
+    LimitScope.CLUSTER,
+)
+"""From the narrowest to the widest, as a rule: the order in which evictions wait."""
 
 PodPlace = tuple[bytes, str]
 """A node, and the UID of a pod on it."""
+
+_Rank = tuple[int, int]
+"""Since when it is due, and its priority, negative: the smallest goes first."""
 
 _LEAST_SWEPT: Final = 1_000
 """Buckets, and places in a line, that are kept without looking whether anything needs them."""
@@ -46,13 +58,22 @@ class LimitedBy(NamedTuple):
     since_us: int
 
 
-def scope_value(scope: LimitScope, subject: Subject) -> str:
-    """Return which one of a scope an eviction is of."""
-    match scope:
+def scope_value(limit: PolicyLimit, subject: Subject) -> str:
+    """Return which one of its scope an eviction is of. Those that have none, or of which it is not known, share one."""
+    traits = subject.traits or NO_TRAITS
+    match limit.per:
         case LimitScope.NODE:
             return subject.node
+        case LimitScope.OWNER:
+            return f"{subject.namespace}/{traits.owner}"
+        case LimitScope.GROUP:
+            return f"{subject.namespace}/{traits.group}"
         case LimitScope.NAMESPACE:
             return subject.namespace
+        case LimitScope.LABEL:
+            return next((value for key, value in subject.node_labels or () if key == limit.label), "")
+        case LimitScope.ZONE:
+            return subject.zone or ""
         case LimitScope.CLUSTER:
             return ""
 
@@ -73,8 +94,8 @@ class _Bucket:
         self._period_us = -(-limit.in_seconds * SECOND_US // limit.evictions)
         self._burst = limit.burst
         self._empty_us = empty_us  # a bucket with n tokens was empty n periods ago
-        self._line: list[tuple[int, PodPlace]] = []
-        self._waiting: dict[PodPlace, int] = {}
+        self._line: list[tuple[_Rank, PodPlace]] = []
+        self._waiting: dict[PodPlace, _Rank] = {}
         self.called: set[PodPlace] = set()
         self.look_at_us: int | None = None
         self.number = number
@@ -92,13 +113,14 @@ class _Bucket:
         self.called.add(place)
         return True
 
-    def wait(self, place: PodPlace, due_us: int) -> None:
+    def wait(self, place: PodPlace, subject: Subject) -> None:
         """Wait for a token, behind those that have been due for longer."""
-        if self._waiting.get(place) != due_us:
-            self._waiting[place] = due_us
-            heapq.heappush(self._line, (due_us, place))
+        rank = (subject.due_us, -(subject.traits or NO_TRAITS).priority)
+        if self._waiting.get(place) != rank:
+            self._waiting[place] = rank
+            heapq.heappush(self._line, (rank, place))
             if len(self._line) > _LEAST_SWEPT + 2 * len(self._waiting):  # most of it has left
-                self._line = [(due_us, place) for place, due_us in self._waiting.items()]
+                self._line = [(rank, place) for place, rank in self._waiting.items()]
                 heapq.heapify(self._line)
 
     def take(self, place: PodPlace, now_us: int) -> None:
@@ -115,8 +137,8 @@ class _Bucket:
         """Give the free tokens to those that have waited longest, to no more than so many; yields them."""
         for _ in range(min(self._free(now_us), most)):
             while self._line:
-                due_us, place = heapq.heappop(self._line)
-                if self._waiting.get(place) == due_us:  # else it has left, or waits with another instant
+                rank, place = heapq.heappop(self._line)
+                if self._waiting.get(place) == rank:  # else it has left, or waits with another one
                     del self._waiting[place]
                     self.called.add(place)
                     yield place
@@ -170,7 +192,7 @@ class Limits:
                 self._leave(bucket, place)
         for each, bucket in zip(limits, wanted, strict=True):
             if not bucket.get(place, now_us):
-                bucket.wait(place, subject.due_us)
+                bucket.wait(place, subject)
                 self._of[place] = wanted
                 self._look(bucket)
                 return each.by

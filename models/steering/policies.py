@@ -222,7 +222,7 @@ class ClusterPolicy(NamedTuple):
         if self.clauses is None or self.clauses.spec.limit is None or not self.clauses.select(subject):
             return None
         limit = self.clauses.spec.limit
-        name = (self.policy.name, self.cluster, limit, scope_value(limit.per, subject))
+        name = (self.policy.name, self.cluster, limit, scope_value(limit, subject))
         order = (SCOPES.index(limit.per), self.policy.name)
         return LimitedBy(order=order, name=name, limit=limit, by=self._by("limit"), since_us=self.appended_us)
 

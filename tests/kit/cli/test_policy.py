@@ -110,6 +110,8 @@ def test_a_file_has_several_policies(tmp_path: Path) -> None:
         pytest.param("name: a\nlimit: {burst: 5}\n", ["p.yaml:2: limit.rate is missing"], id="a burst alone"),
         pytest.param("name: a\nlimit: {rate: 1/s, burst: 0}\n", ["p.yaml:2: limit.burst"], id="no burst"),
         pytest.param("name: a\nlimit: {rate: 1/s, per: rack}\n", ["p.yaml:2: limit.per"], id="an unknown scope"),
+        pytest.param("name: a\nlimit: {rate: 1/s, per: label}\n", ["p.yaml:2: limit.per"], id="a label without key"),
+        pytest.param("name: a\nlimit: {rate: 1/s, per: zone/a}\n", ["p.yaml:2: limit.per"], id="a zone with a name"),
         pytest.param("name: a\nobserve: true\nlimit: {rate: 1/s}\n", ["a observes, so"], id="limited and observed"),
         pytest.param("name: a\nhold: {spread: 5s}\n", ["p.yaml:2: hold.outsideOf is missing"], id="no window"),
         pytest.param("name: a\nhold: {outsideOf: 7}\n", ["p.yaml:2: hold.outsideOf is not a window"], id="a number"),

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evictstream.models.instants import SECOND_US
+from evictstream.models.kubernetes.traits import PodTraits
 from evictstream.models.messages.policy import LimitScope, PolicyLimit
 from evictstream.models.steering import limits as limits_module
 from evictstream.models.steering.holds import Subject
@@ -17,13 +18,14 @@ from evictstream.models.steering.limits import LimitedBy, Limits, PodPlace, scop
 from evictstream.models.steering.policies import limits_on
 from tests.models.steering.test_policies import NOW_US, policy_record, read_policies, subject
 
+TRAITS = PodTraits(owner_kind="ReplicaSet", owner_name="web-1", group="gang")
 CLUSTER, NAMESPACE = LimitScope.CLUSTER, LimitScope.NAMESPACE
 OLD_US = NOW_US - 86_400 * SECOND_US
 
 
 def limited(limit: PolicyLimit, pod: Subject, *, name: str = "p", since_us: int = OLD_US) -> LimitedBy:
     order = (limits_module.SCOPES.index(limit.per), name)
-    bucket = (name, "c", limit, scope_value(limit.per, pod))
+    bucket = (name, "c", limit, scope_value(limit, pod))
     return LimitedBy(order=order, name=bucket, limit=limit, by=f"policy/{name}/1/limit", since_us=since_us)
 
 
@@ -184,13 +186,40 @@ def test_leaving_and_coming_back_does_not_lengthen_the_line() -> None:
     assert len(line.limits._looks) <= 100
 
 
+@pytest.mark.parametrize("per", [LimitScope.ZONE, LimitScope.LABEL, LimitScope.GROUP, LimitScope.OWNER])
+def test_what_has_none_of_a_scope_shares_one(per: LimitScope) -> None:
+    line = Line(PolicyLimit(evictions=1, per=per, label="rack"))
+    for pod in pods(2):
+        line.ask(pod, NOW_US)
+    line.run_until(NOW_US + 60 * SECOND_US)
+    assert seconds(line.issued) == [0, 1]
+
+
+def test_of_those_due_at_once_the_highest_priority_goes_first() -> None:
+    line = Line(PolicyLimit(evictions=1))
+    for number, priority in enumerate((0, -5, 100, 7)):
+        line.ask(subject(pod_uid=f"u{number}", due_us=NOW_US, traits=PodTraits(priority=priority)), NOW_US)
+    line.run_until(NOW_US + 60 * SECOND_US)
+    assert [pod.pod_uid for _, pod in line.issued] == ["u0", "u2", "u3", "u1"]
+
+
 @pytest.mark.parametrize("per", list(LimitScope))
 def test_policies_say_which_bucket(per: LimitScope) -> None:
-    spec = {"limit": {"evictions": 5, "inSeconds": 60, "burst": 2, "per": per}, "for": {"namespaces": ["shop"]}}
+    limit = {"evictions": 5, "inSeconds": 60, "burst": 2, "per": per, "label": "rack"}
+    spec = {"limit": limit, "for": {"namespaces": ["shop"]}}
     policies = read_policies(policy_record("a", spec={"settleSeconds": 1}), policy_record("b", revision=3, spec=spec))
-    (one,) = limits_on(policies.of_cluster("c1"), subject())
-    value = {CLUSTER: "", NAMESPACE: "shop", LimitScope.NODE: "gpu-7"}[per]
-    assert one.name == ("b", "c1", PolicyLimit(evictions=5, in_seconds=60, burst=2, per=per), value)
+    pod = subject(zone="a", node_labels=(("rack", "r7"),), traits=TRAITS)
+    (one,) = limits_on(policies.of_cluster("c1"), pod)
+    value = {
+        CLUSTER: "",
+        LimitScope.ZONE: "a",
+        LimitScope.LABEL: "r7",
+        NAMESPACE: "shop",
+        LimitScope.GROUP: "shop/gang",
+        LimitScope.OWNER: "shop/ReplicaSet/web-1",
+        LimitScope.NODE: "gpu-7",
+    }[per]
+    assert one.name == ("b", "c1", PolicyLimit(evictions=5, in_seconds=60, burst=2, per=per, label="rack"), value)
     assert (one.by, one.since_us) == ("policy/b/3/limit", NOW_US)
     assert limits_on(policies.of_cluster("c1"), subject(namespace="bank")) == []
 
@@ -198,10 +227,10 @@ def test_policies_say_which_bucket(per: LimitScope) -> None:
 def test_narrow_scopes_are_asked_first() -> None:
     records = [
         policy_record(name, spec={"limit": {"evictions": 1, "per": per}})
-        for name, per in (("a", "cluster"), ("b", "node"), ("c", "namespace"), ("d", "node"))
+        for name, per in (("a", "cluster"), ("b", "node"), ("c", "namespace"), ("d", "node"), ("e", "zone"))
     ]
     found = limits_on(read_policies(*records).of_cluster("c1"), subject())
-    assert [one.name[0] for one in found] == ["b", "d", "c", "a"]
+    assert [one.name[0] for one in found] == ["b", "d", "c", "e", "a"]
 
 
 ASKS = st.lists(
@@ -244,8 +273,8 @@ def test_no_span_has_more_than_rate_and_burst(asks: list[tuple[int, str, int, st
     assert not line.waiting
     assert len({pod.pod_uid for _, pod in line.issued}) == len(line.issued) == asked
     for limit in rates:
-        for value in {scope_value(limit.per, pod) for _, pod in line.issued}:
-            times = sorted(at_us for at_us, pod in line.issued if scope_value(limit.per, pod) == value)
+        for value in {scope_value(limit, pod) for _, pod in line.issued}:
+            times = sorted(at_us for at_us, pod in line.issued if scope_value(limit, pod) == value)
             for (first, since_us), (last, to_us) in itertools.combinations(enumerate(times), 2):
                 span = (to_us - since_us) / SECOND_US
                 assert last - first + 1 <= limit.evictions * span / limit.in_seconds + limit.burst + 1e-6
