@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import statistics
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
 from evictstream.kit.recordings.record import RecordedRecord
@@ -14,7 +14,7 @@ from evictstream.kit.replay.replay import Replay
 from evictstream.kit.replay.upstream_reasons import Reason
 from evictstream.models.instants import SECOND_US, instant_us
 from evictstream.models.messages.decision import decode_decision
-from evictstream.models.messages.vocabulary import DecisionKind
+from evictstream.models.messages.vocabulary import DecisionKind, Verdict
 from evictstream.models.steering.holds import policy_holder
 from evictstream.models.steering.policies import NO_POLICIES, Policies
 from evictstream.streams.settings import Settings
@@ -49,6 +49,7 @@ class PolicyTrial(NamedTuple):
         without: evictions without the policies.
         governed: evictions with them.
         clauses: what each did.
+        spared: evictions that were not issued, as their reason went while they waited.
         held_at_end: evictions that each policy still holds, by its name.
         same: evictions that were issued at the same time, within a second.
         differences: the others, by time; `here` is with the policies, `there` without them.
@@ -61,27 +62,32 @@ class PolicyTrial(NamedTuple):
     without: EvictionsOfRun
     governed: EvictionsOfRun
     clauses: tuple[ClauseEffect, ...]
+    spared: int
     held_at_end: dict[str, int]
     same: int
     differences: tuple[RunDifference, ...]
 
-    @property
-    def spared(self) -> int:
-        """Evictions that were not issued, as their reason went while a policy held them."""
-        gone = (one for one in self.governed if one.issued_at_us is None and one.cancelled_at_us is not None)
-        issued = {one.eviction_id for one in self.without if one.issued_at_us is not None}
-        return sum(one.eviction_id in issued for one in gone)
-
 
 class _Effects:
-    """Collects from decisions which clause let which eviction wait, and how long."""
+    """Collects from decisions which clause let which eviction wait, how long, and why others ended.
+
+    Decisions, since an eviction that is due at once has no command before its `Evict`.
+
+    Attributes:
+        ended_for: why the latest eviction of a pod ended that was not issued, by cluster and UID of the pod.
+    """
 
     def __init__(self) -> None:
+        self.ended_for: dict[tuple[str, str], Verdict] = {}
         self._seconds: defaultdict[tuple[str, str], list[float]] = defaultdict(list)
 
     def take(self, text: bytes) -> None:
         """Take in a decision of the service itself."""
         decision = decode_decision(text)
+        pod = decision.cluster, decision.pod_uid
+        self.ended_for.pop(pod, None)
+        if decision.decision is DecisionKind.CANCELLED and not decision.attempt:
+            self.ended_for[pod] = decision.verdict
         if decision.decision is DecisionKind.ISSUED and decision.policy is not None:
             waited_us = instant_us(decision.cause.at) - instant_us(decision.deadline)
             self._seconds[decision.policy.name, decision.policy.clause].append(waited_us / SECOND_US)
@@ -132,10 +138,11 @@ def try_policies(
         return replay, evictions
 
     _, without = run(NO_POLICIES)
+    effects = _Effects()
     replay, governed = run(policies)
     pairs = list(compare_runs(governed.departures(), without.departures()))
     differing = (one for one in pairs if one.kind is not DifferenceKind.SAME)
-    differences = [one._replace(reason=_reason(one, governed, without)) for one in differing]
+    differences = [one._replace(reason=_reason(one, governed, without, effects.ended_for)) for one in differing]
     held = replay.held_back()
     return PolicyTrial(
         records=replay.records,
@@ -145,20 +152,30 @@ def try_policies(
         without=without,
         governed=governed,
         clauses=tuple(effects.clauses()),
+        spared=sum(one.here is None and _pod(one) in effects.ended_for for one in differences),
         held_at_end={name: count for name in policies.standing if (count := held[policy_holder(name)])},
         same=len(pairs) - len(differences),
         differences=tuple(sorted(differences, key=lambda one: one.first)),
     )
 
 
-def _reason(difference: RunDifference, governed: EvictionsOfRun, without: EvictionsOfRun) -> Reason:
+def _pod(difference: RunDifference) -> tuple[str, str]:
+    return difference.first.cluster, difference.first.pod_uid
+
+
+def _reason(
+    difference: RunDifference,
+    governed: EvictionsOfRun,
+    without: EvictionsOfRun,
+    ended_for: Mapping[tuple[str, str], Verdict],
+) -> Reason:
     """Say what became of an eviction that was issued at another time, or in one of the runs only."""
     ours, theirs = governed.of_pod(difference.first), without.of_pod(difference.first)
     if difference.there is None:
         return Reason(None, "without them the pod had left before")
     if difference.here is None:
-        ends = [one.cancelled_for for one in ours if one.issued_at_us is None and one.cancelled_for is not None]
-        return Reason(None, f"its reason went while it waited: {ends[-1]}" if ends else "it waits at the end")
+        verdict = ended_for.get(_pod(difference))
+        return Reason(None, f"its reason went while it waited: {verdict}" if verdict else "it waits at the end")
     if ours[-1].window_start_us != theirs[-1].window_start_us:
         return Reason(None, "its reason went while it waited, and came again")
     return Reason(None, "it waited")

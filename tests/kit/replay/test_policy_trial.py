@@ -68,6 +68,8 @@ def test_policies_on_shipped_incidents(
     """Evictions without and with them, those that were let wait, and those that wait at the end."""
     found = trial(incident, policies_of(**spec))
     assert (*issued(found), sum(one.delayed for one in found.clauses), found.held_at_end) == verdict
+    missing = sum(one.here is None for one in found.differences)
+    assert missing == found.spared + sum(found.held_at_end.values()), "spared, or held at the end"
 
 
 def test_a_clause_says_how_long_evictions_waited() -> None:
