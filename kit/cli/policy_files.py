@@ -24,10 +24,10 @@ from evictstream.models.messages.policy import (
     LEAST_ABOVE_ALL_PRIORITIES,
     LONGEST_CLAUSE_SECONDS,
     LONGEST_LABEL,
-    LONGEST_LABEL_KEY,
     LONGEST_PATTERN,
     LONGEST_POLICY_NAME,
     LONGEST_POLICY_SPREAD_SECONDS,
+    LONGEST_RATE_LABEL,
     LONGEST_RATE_SECONDS,
     MOST_PATTERNS,
     MOST_WINDOWS,
@@ -144,7 +144,7 @@ class _Limit(_Strict):
         if (
             scope not in tuple(map(str, LimitScope))
             or (scope == LimitScope.LABEL) != bool(label)
-            or len(label) > LONGEST_LABEL_KEY
+            or len(label) > LONGEST_RATE_LABEL
         ):
             message = "is none of cluster, zone, label/KEY, namespace, group, owner and node"
             raise ValueError(message)

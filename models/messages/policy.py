@@ -50,7 +50,7 @@ HIGHEST_RATE: Final = 10_000
 LONGEST_RATE_SECONDS: Final = 86_400
 """The longest time of a rate: one eviction a day. What shall be slower is not meant to leave."""
 
-LONGEST_LABEL_KEY: Final = 317
+LONGEST_RATE_LABEL: Final = 317
 """Characters of a label's key: prefix, slash and name, as Kubernetes takes them."""
 
 MOST_WINDOWS: Final = 20
@@ -115,7 +115,7 @@ class PolicyLimit(
     burst: Annotated[int, Meta(ge=1, le=HIGHEST_RATE, description="So many may be issued at once.")] = 1
     per: Annotated[LimitScope, Meta(description="What has this rate.")] = LimitScope.CLUSTER
     label: Annotated[
-        str, Meta(max_length=LONGEST_LABEL_KEY, description="Of `per` `label`: the key of a label of nodes.")
+        str, Meta(max_length=LONGEST_RATE_LABEL, description="Of `per` `label`: the key of a label of nodes.")
     ] = ""
 
 
