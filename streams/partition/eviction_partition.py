@@ -304,6 +304,9 @@ class EvictionPartition:
             if node is None:  # while other tasks ran, a timer dropped the last that it remembered
                 continue
             del self._nodes[node.timer_key]
+            if self._effects.held.by_cluster:  # what counts them may look between two slices
+                for uid in node.pods:
+                    self._effects.held.note(cluster.name, (node.timer_key, uid), None)
             for changes in forget_slices(node, forget.at_us, self._config.rules):
                 self._effects.put_aside(changes, node, outbox)
                 yield Part(record.offset, PODS_IN_SLICE, is_last=False)

@@ -58,8 +58,9 @@ class GateLines:
     ) -> None:
         for gate, since_us in resumed.items():
             if self._deeds.takes("firing resumed", ""):
-                seconds = (now_us - min(since_us.values())) / SECOND_US
-                log.info("firing resumed", gate=str(gate), partitions=sorted(since_us), paused_seconds=round(seconds))
+                # A clock that was ahead, the reason of the gate `clock`, has gone back meanwhile.
+                seconds = max(0, round((now_us - min(since_us.values())) / SECOND_US))
+                log.info("firing resumed", gate=str(gate), partitions=sorted(since_us), paused_seconds=seconds)
         for gate, views in paused.items():
             if not self._deeds.takes("firing paused", ""):
                 continue

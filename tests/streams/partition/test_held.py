@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from evictstream.models.eviction import PODS_IN_SLICE
 from evictstream.models.instants import SECOND_US, instant_text, instant_us
 from evictstream.models.steering.brakes import NO_BRAKES
 from evictstream.models.steering.policies import NO_POLICIES
@@ -160,6 +161,21 @@ def test_after_its_end_every_owed_pod_goes_once_spread(kills: bool, how: str) ->
     plain.run(81)
     assert world.deadlines() == plain.deadlines()
     assert world.issued("free") == plain.issued("free"), "not later for another cluster"
+    assert world.held() == {}
+
+
+def test_what_is_held_can_be_counted_while_a_cluster_is_forgotten() -> None:
+    world = Braked()
+    world.brake(clusters=["held"])
+    for number in range(3 * PODS_IN_SLICE):
+        meta = {"namespace": "x", "name": f"more{number}", "uid": f"more{number}"}
+        world.put("held", "pods", "Pod", meta, {"nodeName": "n"})
+    world.run(20)
+    assert world.held() == {("b1", "held"): PODS + 3 * PODS_IN_SLICE}
+    value = json.dumps({"cluster": "held", "type": "FORGET"}).encode()
+    forget = FakeRecord(world.offset + 1, world.now_us // 1000, b"held", value)
+    counted = [world.held() for _ in world.logic.apply("nodes", [forget], world.outbox)]
+    assert len(counted) > 3
     assert world.held() == {}
 
 
