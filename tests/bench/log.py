@@ -6,8 +6,9 @@ from typing import NamedTuple, Self
 
 from aiokafka import AIOKafkaConsumer, TopicPartition
 
-from evictstream.models.eviction.row_keys import RowKind, split_row_key
-from evictstream.streams.engine.core.engine_rows import POSITIONS_KEY, TRANSACTION_KEY, decode_positions
+from evictstream.models.eviction.row_keys import split_row_key
+from evictstream.streams.engine.core.engine_rows import POSITIONS_KEY, decode_positions
+from evictstream.streams.partition.eviction_partition import POD_ROWS
 from evictstream.streams.settings import Settings
 from tests.bench.figures import require
 
@@ -46,15 +47,14 @@ async def rows_since(settings: Settings, first: dict[int, int]) -> Rows:
                 for topic, offset in decode_positions(value).items():
                     positions[topic][partition] = offset
                 continue
-            if key == TRANSACTION_KEY:
+            if not key.startswith(POD_ROWS):
                 continue
-            kind, _, uid = split_row_key(key)
-            if kind is RowKind.POD:
-                written += 1
-                if value is None:
-                    pods.pop(uid, None)
-                else:
-                    pods[uid] = value
+            _, _, uid = split_row_key(key)
+            written += 1
+            if value is None:
+                pods.pop(uid, None)
+            else:
+                pods[uid] = value
     return Rows(pods, written, positions)
 
 
