@@ -42,7 +42,7 @@ NodeLabels: TypeAlias = tuple[tuple[str, str], ...]
 """Labels of a node, by key; each pair is shared."""
 
 
-class PodTraits(msgspec.Struct, gc=False, eq=False):
+class PodTraits(msgspec.Struct, gc=False, eq=False):  # noqa: PLW1641 - nothing finds them by their value
     """What policies know of a pod; shared by the pods of one owner, and never changed.
 
     Attributes:
@@ -69,10 +69,6 @@ class PodTraits(msgspec.Struct, gc=False, eq=False):
     def __ne__(self, other: object) -> bool:
         """Say so too: a struct's own compares identities."""
         return not self == other
-
-    def __hash__(self) -> int:
-        """Agree with the comparison."""
-        return hash(self.fields)
 
     @property
     def fields(self) -> "TraitFields":

@@ -50,10 +50,10 @@ class Told(Scene):
         return self.aggregate.node.labels, self.aggregate.pods["pod-1"].traits
 
     def older_rows(self) -> None:
-        """Go on from rows as a version before wrote them, which had not the last field."""
-        for kind, uid in ((RowKind.NODE, ""), (RowKind.POD, "pod-1")):
+        """Go on from rows as a version before wrote them, which had not the last fields."""
+        for kind, uid, later in ((RowKind.NODE, "", 2), (RowKind.POD, "pod-1", 1)):
             key = row_key(kind, self.aggregate.key, uid)
-            self.table[key] = msgspec.msgpack.encode(msgspec.msgpack.decode(self.table[key])[:-1])
+            self.table[key] = msgspec.msgpack.encode(msgspec.msgpack.decode(self.table[key])[:-later])
         self.restart()
 
 

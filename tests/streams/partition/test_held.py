@@ -164,7 +164,7 @@ def test_after_its_end_every_owed_pod_goes_once_spread(kills: bool, how: str) ->
     assert world.held() == {}
 
 
-def test_what_is_held_can_be_counted_while_a_cluster_is_forgotten() -> None:
+def test_what_is_held_is_counted_while_its_cluster_is_forgotten() -> None:
     world = Braked()
     world.brake(clusters=["held"])
     for number in range(3 * PODS_IN_SLICE):
