@@ -124,22 +124,21 @@ def try_policies(
         plays_executor: each eviction succeeds and its pod goes.
         run_on_seconds: how long the clock runs after the last record.
     """
-    effects = _Effects()
 
-    def run(standing: Policies) -> tuple[Replay, EvictionsOfRun]:
+    def run(standing: Policies, effects: _Effects | None = None) -> tuple[Replay, EvictionsOfRun]:
         replay = Replay(settings, partitions=partitions, plays_executor=plays_executor, policies=standing)
         evictions = EvictionsOfRun()
         for messages in (replay.run(source()), replay.run_on(run_on_seconds)):
             for message in messages:
                 if message.topic == "commands":
                     evictions.take(message.value)
-                elif message.topic == "decisions":
+                elif effects is not None and message.topic == "decisions":
                     effects.take(message.value)
         return replay, evictions
 
     _, without = run(NO_POLICIES)
     effects = _Effects()
-    replay, governed = run(policies)
+    replay, governed = run(policies, effects)
     pairs = list(compare_runs(governed.departures(), without.departures()))
     differing = (one for one in pairs if one.kind is not DifferenceKind.SAME)
     differences = [one._replace(reason=_reason(one, governed, without, effects.ended_for)) for one in differing]
