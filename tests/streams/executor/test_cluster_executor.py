@@ -141,10 +141,12 @@ class BlockedEvictor:
 
     def __init__(self, at_once: int) -> None:
         self.together = threading.Barrier(at_once)
+        self.slow: queue.SimpleQueue[str] = queue.SimpleQueue()
         self.goes_on = threading.Event()
 
     def evict(self, command: EvictionCommand, _tries: int, _seen_at: float) -> CommandAnswer:
         if command.namespace == "slow":
+            self.slow.put(command.pod)
             self.goes_on.wait(PATIENCE_SECONDS)
         else:
             self.together.wait(PATIENCE_SECONDS)
@@ -154,13 +156,16 @@ class BlockedEvictor:
 def test_pods_of_a_node_run_at_once_beside_slow_ones(
     answers: queue.SimpleQueue[CommandAnswer], make: Callable[[Any], ClusterExecutor]
 ) -> None:
-    at_once = FIRST_AT_ONCE // 4  # a namespace takes three quarters of the places
+    # The slow namespace came first: it has three quarters of the places, and the next one three quarters of the rest.
+    slow, at_once = FIRST_AT_ONCE * 3 // 4, FIRST_AT_ONCE * 3 // 16
     evictor = BlockedEvictor(at_once)
     executor = make(evictor)
     executor.permit(time.monotonic() + AN_HOUR)
-    for namespace, count in (("slow", FIRST_AT_ONCE), ("quick", at_once)):
-        for number in range(count):
-            put(executor, time.monotonic(), pod=f"{namespace}-{number}", namespace=namespace)
+    for number in range(FIRST_AT_ONCE):
+        put(executor, time.monotonic(), pod=f"slow-{number}", namespace="slow")
+    assert len({evictor.slow.get(timeout=PATIENCE_SECONDS) for _ in range(slow)}) == slow
+    for number in range(at_once):
+        put(executor, time.monotonic(), pod=f"quick-{number}", namespace="quick")
     found = [answers.get(timeout=PATIENCE_SECONDS).reason for _ in range(at_once)]
     evictor.goes_on.set()
 
