@@ -72,5 +72,5 @@ def tell_steering(settings: Settings, cluster: str, now_us: int) -> None:
             warn(f"brake {brake.id} of {brake.by} holds evictions here ({brake.why}): they leave later than shown")
         for one in steering.policies.of_cluster(cluster):
             policy = one.policy
-            if one.clauses is not None and (one.clauses.spec.observe or one.clauses.spec.settle_seconds):
+            if one.clauses is not None and one.clauses.spec.may_hold:
                 warn(f"policy {policy.name} of {policy.by} holds evictions here ({policy.why}): they may leave later")

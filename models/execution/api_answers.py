@@ -52,7 +52,7 @@ class Meaning(enum.Enum):
     OBJECT_WAITS = enum.auto()
     """Requests for this object fail now; other objects are not affected."""
     CLUSTER_WAITS = enum.auto()
-    """The API server takes no requests now."""
+    """The API server had no room for this request. Several in a row mean that it takes none now."""
     CREDENTIALS = enum.auto()
     """The API server does not know the sender."""
     DOUBTFUL = enum.auto()

@@ -66,7 +66,7 @@ class PolicyClause(msgspec.Struct, frozen=True, gc=False, rename="camel"):
     revision: Annotated[Revision, Meta(description="Of the policy.")]
     clause: Annotated[
         str,
-        Meta(description="`observe`, `settle`; or `spread`, for what an earlier revision had held."),
+        Meta(description="`observe`, `settle`, `hold`, `limit`; or `spread`, for what an earlier revision had held."),
     ]
 
 

@@ -183,6 +183,12 @@ class PolicySpec(
     limit: Annotated[PolicyLimit | None, Meta(description="How fast they may be issued.")] = None
     hold: Annotated[PolicyHold | None, Meta(description="When they wait.")] = None
 
+    @property
+    def may_hold(self) -> bool:
+        """Whether it lets evictions wait before they are issued: every clause does, except `patience`."""
+        without = msgspec.structs.replace(self, selected=PolicySelection(), excluded=None, patience_seconds=None)
+        return without != PolicySpec()
+
 
 class EarlierSpec(
     msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=True, kw_only=True, forbid_unknown_fields=True

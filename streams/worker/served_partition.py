@@ -46,4 +46,4 @@ class ServedPartition(PartitionLogic, Protocol):
         """
 
     def held_back(self) -> dict[tuple[str, str], Waiting]:
-        """Return how many evictions each brake holds, by its id and the cluster, and since when the first is due."""
+        """Count the evictions each brake and policy holds, by name and cluster, and since when the first is due."""

@@ -36,7 +36,7 @@ class PartitionView:
         lag_records: offsets not applied yet, by input topic.
         pending: open evictions by cluster, 0 for known clusters without one.
         waiting: due evictions that may not fire, by gate and cluster.
-        held: due evictions that a brake holds, by its id and cluster.
+        held: due evictions that a brake or policy holds, by its name and cluster.
         unanswered: evictions that were issued and not answered since, by cluster.
         owed_since_us: since when the oldest eviction is due that has not ended, by cluster; microseconds UTC.
         silent_since_us: append time of the newest heartbeat of each feed that is silent for too long, by cluster.

@@ -12,7 +12,9 @@ from tests.deploy.monitoring.boards import BOARDS
 from tests.deploy.monitoring.grafana import dashboard
 from tests.deploy.pages import ROOT
 
-MADE_BY: Final = "# Made by `python -m tests.deploy.monitoring` from the definitions of metrics; edit those.\n"
+MADE_BY: Final = (
+    "# Made by `python -m tests.deploy.monitoring` from alerts.py and boards.py of that folder; edit those.\n"
+)
 
 # A chart can read only files of its own folder.
 RULES: Final = "deploy/chart/files/alerts.yaml"

@@ -14,6 +14,7 @@ from evictstream.streams.settings import Settings
 from tests.harness.reading import TopicReader
 from tests.harness.workers import WorkerProcess
 from tests.models.steering.test_brakes import record
+from tests.models.steering.test_policies import policy_record
 from tests.streams.cli.running import run, wait_until
 
 INCIDENT = "examples/incidents/zone-outage-part-recovers-no-evictor/events.jsonl.gz"
@@ -190,7 +191,12 @@ def test_the_running_service(settings: Settings, tmp_path: Path) -> None:
 
     with open_producer(settings, delivery_seconds=30.0) as producer:
         producer.send(settings.brakes_topic, key=b"b-1", value=record("b-1")).get(30)
-    assert b"brake b-1 of anna holds evictions here (storm)" in run(settings, *asked).stderr
+        for name, spec in (("slow", {"limit": {"evictions": 1}}), ("late", {"patienceSeconds": 9})):
+            value = policy_record(name, spec=spec)
+            producer.send(settings.policies_topic, key=name.encode(), value=value).get(30)
+    told = run(settings, *asked).stderr
+    assert b"brake b-1 of anna holds evictions here (storm)" in told
+    assert (b"policy slow of" in told, b"policy late of" in told) == (True, False)
 
 
 def pods_of(found: Any) -> list[tuple[object, ...]]:

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evictstream.models.instants import MILLISECOND_US, SECOND_US, instant_text
-from evictstream.models.messages.policy import PolicySpec
+from evictstream.models.messages.policy import PolicySpec, decode_policy
 from evictstream.models.steering.holds import Hold, Subject, holder_of, longest, longest_hold
 from evictstream.models.steering.policies import MOST_POLICIES, NO_POLICIES, Policies, longest_patience_us
 from tests.models.steering.test_windows import at
@@ -83,6 +83,20 @@ def test_a_policy_holds_what_it_selects(fields: dict[str, Any], is_held: bool) -
 def test_settle_holds_until_the_taint_has_stood(seconds: int, until_us: int | None) -> None:
     found = hold(read_policies(policy_record(spec={"settleSeconds": seconds})))
     assert found == (None if until_us is None else Hold("policy/p/1/settle", until_us))
+
+
+@pytest.mark.parametrize(
+    ("clauses", "may_hold"),
+    [
+        pytest.param({"patienceSeconds": 60, "for": {"zones": ["a"]}}, False, id="patience"),
+        pytest.param({"observe": True}, True, id="observe"),
+        pytest.param({"patienceSeconds": 60, "limit": {"evictions": 1}}, True, id="patience and a limit"),
+    ],
+)
+def test_every_clause_but_patience_may_hold(clauses: dict[str, Any], may_hold: bool) -> None:  # noqa: FBT001
+    spec = decode_policy(policy_record(spec=clauses)).spec
+    assert spec is not None
+    assert spec.may_hold == may_hold
 
 
 def test_all_policies_bind_and_the_longest_hold_counts() -> None:
