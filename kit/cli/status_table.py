@@ -56,7 +56,7 @@ def _waits(one: ListedStanding) -> str:
 
 
 def _is_alarming(one: ListedStanding, now_us: int) -> bool:
-    """Whether somebody should look: evictions wait for what nobody wished, fail, or no worker speaks for it."""
+    """Whether somebody should look: evictions fail, a feed is silent or has a gap, or no worker reports."""
     return bool(one.silent_feeds or one.gaps or one.evictions.failing) or one.is_old(now_us)
 
 

@@ -1,7 +1,7 @@
 """How a cluster stands, in numbers: its nodes by health, its open evictions by state and deadline.
 
-Steps change the counts, a microsecond for each change of an eviction; nothing is counted anew but what a new owner of a
-partition has loaded. Both ways lead to the same numbers (`tests/faults/simulated/state.py` compares them).
+Steps change the counts, half a microsecond for each change of an eviction; only a new owner of a partition counts what
+it has loaded. Both ways lead to the same numbers (`tests/faults/simulated/state.py` compares them).
 """
 
 from collections.abc import Iterable, Sequence

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 
 class ExitCode(enum.IntEnum):
-    """What a command's exit status means; scripts may rely on these four."""
+    """What a command's exit status means; scripts may rely on these four, and on 130 and 143 after a signal."""
 
     DONE = 0
     FOUND_PROBLEM = 1

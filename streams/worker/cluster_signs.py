@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import structlog
 
 from evictstream.models.instants import SECOND_US
+from evictstream.models.steering.holds import is_of_policy
 from evictstream.streams.partition.overdue import NONE_WAITING, Waiting
 from evictstream.streams.worker.gates import Gate
 
@@ -60,9 +61,10 @@ def cluster_signs(snapshot: Snapshot) -> list[ClusterSign]:
     for cluster, part in silent.items():
         reason = f"its feed has sent no heartbeat for {_seconds(part, snapshot):.0f} s; check that its feed runs"
         signs.append(ClusterSign(cluster, Gate.FEED, part.count, reason))
-    for (brake, cluster), part in held.items():
-        reason = f"brake {brake} holds them, the oldest for {_seconds(part, snapshot):.0f} s; see `evictstream holds`"
-        signs.append(ClusterSign(cluster, None, part.count, reason, brake=brake))
+    for (holder, cluster), part in held.items():
+        name, command = (holder, "policy get") if is_of_policy(holder) else (f"brake {holder}", "holds")
+        reason = f"{name} holds them, the oldest for {_seconds(part, snapshot):.0f} s; see `evictstream {command}`"
+        signs.append(ClusterSign(cluster, None, part.count, reason, brake=holder))
     for cluster, part in unanswered.items():
         age = _seconds(part, snapshot)
         if age > UNANSWERED_LIMIT_SECONDS:

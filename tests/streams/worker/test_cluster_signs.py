@@ -148,6 +148,14 @@ def test_what_a_brake_holds_is_a_sign_and_names_it() -> None:
         assert {line["brake"] for line in logged} <= {"b-1", "b-2"}
 
 
+@pytest.mark.parametrize(
+    ("holder", "command"), [("b-1", "`evictstream holds`"), ("policy/p", "`evictstream policy get`")]
+)
+def test_a_sign_names_the_command_that_shows_the_holder(holder: str, command: str) -> None:
+    (sign,) = cluster_signs(snapshot(70, view(held={(holder, "lab"): Waiting(3, at(0))})))
+    assert (holder in sign.reason, sign.reason.endswith(command)) == (True, True)
+
+
 def test_each_sign_is_logged_once_when_it_begins_and_ends() -> None:
     signs = ClusterSigns()
     story = [
