@@ -62,8 +62,8 @@ def cluster_signs(snapshot: Snapshot) -> list[ClusterSign]:
         reason = f"its feed has sent no heartbeat for {_seconds(part, snapshot):.0f} s; check that its feed runs"
         signs.append(ClusterSign(cluster, Gate.FEED, part.count, reason))
     for (holder, cluster), part in held.items():
-        name, command = (holder, "policy get") if is_of_policy(holder) else (f"brake {holder}", "holds")
-        reason = f"{name} holds them, the oldest for {_seconds(part, snapshot):.0f} s; see `evictstream {command}`"
+        title, command = (holder, "policy get") if is_of_policy(holder) else (f"brake {holder}", "holds")
+        reason = f"{title} holds them, the oldest for {_seconds(part, snapshot):.0f} s; see `evictstream {command}`"
         signs.append(ClusterSign(cluster, None, part.count, reason, brake=holder))
     for cluster, part in unanswered.items():
         age = _seconds(part, snapshot)
