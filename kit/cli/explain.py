@@ -9,12 +9,13 @@ import typer
 
 from evictstream.kit.cli.incomplete import AllowOption, tell_shortfalls
 from evictstream.kit.cli.replay_input import open_inputs
+from evictstream.kit.cli.tried_policies import PolicyOption, steering_of
 from evictstream.models.instants import MILLISECOND_US
 from evictstream.streams.cli.global_options import global_options
 from evictstream.streams.cli.output import OutputFormat, OutputOption, warn
 from evictstream.streams.cli.progress import ProgressLine, with_progress
 from evictstream.streams.cli.stop_signals import StopSignals
-from evictstream.streams.errors import FoundProblemError
+from evictstream.streams.errors import FoundProblemError, WrongUseError
 from evictstream.streams.feed.cluster_names import check_cluster_name
 
 if TYPE_CHECKING:
@@ -23,7 +24,8 @@ if TYPE_CHECKING:
     from evictstream.kit.cli.explain_output import ExplainAnswer
     from evictstream.kit.recordings.entries import Entry
     from evictstream.kit.replay.asked_pod import AskedPod
-    from evictstream.kit.replay.explanation import Explainer
+    from evictstream.kit.replay.explanation import Explainer, Explanation
+    from evictstream.kit.replay.recorded_steering import RecordedSteering
     from evictstream.streams.settings import Settings
 
 
@@ -47,6 +49,7 @@ def explain(
         str | None,
         typer.Option(help="Time of the lists. Default: the latest time in them.", metavar="INSTANT"),
     ] = None,
+    policy: PolicyOption = None,
     allow: AllowOption = None,
     output: OutputOption = OutputFormat.TEXT,
 ) -> int:
@@ -57,6 +60,9 @@ def explain(
     shows those, and any different decision of the replay. Each line names its source: `recorded`, `replay`, or `played`
     for the actions of a played executor. Pods that had the same name one after the other each get their own story.
 
+    If a brake or policy holds the eviction, it says which one and which clause, since when, and until when. A recording
+    is replayed with the brakes and policies that it holds; `--policy` adds those of a file.
+
     If nothing was decided about the pod, it says why. If the pod is unknown, it lists similar names.
 
     Exits with 0; with 1 if no such pod is known, pods in several namespaces have the name, or the recording lacks
@@ -66,6 +72,7 @@ def explain(
 
     * `evictstream explain shop/cart-7d9 --cluster prod-eu-1`
     * `evictstream explain shop/cart-7d9 incident.jsonl.gz`
+    * `evictstream explain shop/cart-7d9 incident.jsonl.gz --policy nights.yaml`
     * `evictstream explain 0d5e7718-d806-41d1-8563-7133f0060f0e -o json`
     """
     from evictstream.kit.cli.explain_output import print_explanation, print_explanation_json, problem_of
@@ -75,7 +82,10 @@ def explain(
     settings, asked = global_options(context).settings, AskedPod(pod)
     with StopSignals() as stop_signals:
         if files:
-            answer = _replayed(settings, files, cluster, at, asked=asked, stop_signals=stop_signals)
+            steering = steering_of(policy)
+            answer = _replayed(settings, files, cluster, at, asked=asked, stop_signals=stop_signals, steering=steering)
+        elif policy:
+            raise WrongUseError("--policy needs a recording", next_step="name one, or see `evictstream policy apply`")
         else:
             answer = _decided(settings, cluster, asked, stop_signals)
     is_unknown = answer.explanation.answer in (PodAnswer.UNKNOWN, PodAnswer.SEVERAL)
@@ -109,9 +119,29 @@ def _decided(settings: Settings, cluster: str | None, asked: AskedPod, stop_sign
             tables = read_live_rows(settings, lambda count: line.show(count, "rows"))
         explainer.observed(tables.observed_pods(asked, time.time_ns() // 1_000))
         explanation = explainer.explanation(tables.addresses(cluster))
+    if not stop_signals.is_stopped():
+        _look_at_holds(settings, explainer, explanation)
     return ExplainAnswer(
         explanation=explanation, recorded=explainer.recorded, recorded_us=explainer.recorded_us, cluster=cluster
     )
+
+
+def _look_at_holds(settings: Settings, explainer: Explainer, explanation: Explanation) -> None:
+    """Find what holds the evictions of the pods; the rows are read only if something may."""
+    from evictstream.kit.cli.explain_output import is_open
+    from evictstream.kit.cli.known_steering import known_steering
+    from evictstream.kit.replay.live_tables import read_live_rows
+
+    pods = [pod for pod in explanation.pods if is_open(pod)]
+    if not pods:
+        return
+    now_us = time.time_ns() // 1_000
+    with known_steering(settings) as newest:
+        holders = {pod.cluster: newest().of_cluster(pod.cluster, now_us) for pod in pods}
+    if any(holders.values()):
+        with ProgressLine("reading the state") as line:
+            tables = read_live_rows(settings, lambda count: line.show(count, "rows"))
+        explainer.take_holds(tables.holds(holders, {pod.uid for pod in pods}, now_us))
 
 
 def _read_decisions(settings: Settings, explainer: Explainer) -> Iterator[None]:
@@ -145,6 +175,7 @@ def _replayed(
     *,
     asked: AskedPod,
     stop_signals: StopSignals,
+    steering: RecordedSteering,
 ) -> ExplainAnswer:
     from evictstream.kit.cli.explain_output import ExplainAnswer
     from evictstream.kit.replay.explanation import Explainer
@@ -161,11 +192,19 @@ def _replayed(
         source = open_source(inputs, cluster=cluster, partitions=settings.partitions, on_unbound=see_unbound, at=at)
         # Where a service ran, no result means that none came.
         is_played = not (source.has_results or source.has_decisions)
-        run = Replay(settings, partitions=source.partitions, plays_executor=is_played, observer=observer)
+        run = Replay(
+            settings,
+            partitions=source.partitions,
+            plays_executor=is_played,
+            observer=observer,
+            steering=steering,
+        )
         records = with_progress(stop_signals.until_signal(source.read()), "replaying", source.total)
         explanation = explainer.take_replay(run, observer, records, on_problem=warn)
     for begun in run.epochs:
         warn(begun)
+    for objection in run.objections():
+        warn(f"the service evicts nothing while this cannot be read: {objection}")
     return ExplainAnswer(
         explanation=explanation,
         recorded=explainer.recorded,

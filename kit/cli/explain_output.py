@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from evictstream.kit.replay.explanation import ExplainedPod, Explanation, PodAnswer, differing
+from evictstream.kit.replay.standing_holds import StandingHold, hold_text
 from evictstream.kit.replay.story import SourcedDecision, StoryLine, Teller, story
 from evictstream.models.instants import instant_text
 from evictstream.models.messages.vocabulary import DecisionKind
@@ -56,6 +57,11 @@ class ExplainAnswer:
     def place(self) -> str:
         """What knows, or does not know, the pod."""
         return "the recording" if self.is_replay else "the service"
+
+
+def is_open(pod: ExplainedPod) -> bool:
+    """Tell whether the service has an open eviction of the pod, by its newest decision; or may have, without one."""
+    return not pod.decisions or pod.decisions[-1].record.decision not in _ENDS
 
 
 def problem_of(asked: str, answer: ExplainAnswer) -> tuple[str, str]:
@@ -109,8 +115,10 @@ def _print_pod(pod: ExplainedPod, answer: ExplainAnswer) -> None:
     replayed = pod.decisions_of(Teller.REPLAY, Teller.PLAYED)
     otherwise = differing(recorded, replayed) if recorded else replayed
     if not pod.decisions:
-        say(f"The service decided nothing about it{_how_far(answer)}.")
+        if pod.held is None:
+            say(f"The service decided nothing about it{_how_far(answer)}.")
         _print_cases(pod.cases)
+        _print_hold(pod)
         return
     if answer.recorded and not recorded:
         say("None of these decisions is about it. A replay decides:")
@@ -118,7 +126,8 @@ def _print_pod(pod: ExplainedPod, answer: ExplainAnswer) -> None:
     told = [*_placed(story(recorded)), *_placed(_lines_of(replayed, otherwise)), *left_out]
     lines = [line for _, line in sorted(told, key=lambda placed: placed[0])]
     print_table(["when", "from", "what"], [[line.at, line.teller, line.text] for line in lines])
-    if recorded and not answer.is_replay and recorded[-1].record.decision not in _ENDS:
+    _print_hold(pod)
+    if recorded and not answer.is_replay and is_open(pod):
         say(f"It is pending: `evictstream describe pod {pod.address} --cluster {pod.cluster}` shows what it waits for.")
     if recorded and answer.is_replay:
         say(
@@ -126,6 +135,11 @@ def _print_pod(pod: ExplainedPod, answer: ExplainAnswer) -> None:
             if otherwise
             else "A replay decides the same within a second."
         )
+
+
+def _print_hold(pod: ExplainedPod) -> None:
+    if pod.held is not None:
+        say(hold_text(pod.held))
 
 
 def _placed(told: Iterable[StoryLine]) -> Iterator[tuple[str, StoryLine]]:
@@ -187,7 +201,13 @@ def _pod_json(pod: ExplainedPod) -> dict[str, object]:
         "node": pod.node or None,
         "cases": [_case_json(one) for one in pod.cases],
         "leftOut": [_case_json(one) for one in pod.left_out],
+        "held": None if pod.held is None else _hold_json(pod.held),
     }
+
+
+def _hold_json(hold: StandingHold) -> dict[str, object]:
+    until = None if hold.until_us is None else instant_text(hold.until_us)
+    return {"by": hold.by, "dueSince": instant_text(hold.due_us), "until": until, "text": hold_text(hold)}
 
 
 def _case_json(one: CaseLine) -> dict[str, object]:

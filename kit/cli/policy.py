@@ -211,7 +211,8 @@ def try_out(
     """Show what policies would have done in a recorded incident: what they had let wait, how long, and what was spared.
 
     The recording is replayed without and with the policies of the files, in virtual time and without Kafka. Each
-    eviction succeeds and its pod goes, unless the recording has results.
+    eviction succeeds and its pod goes, unless the recording has results. Brakes and policies that the recording holds
+    stand in both, but for those that a file replaces by name.
 
     Exits with 0; with 1 if the answer lacks something that `--allow` does not name; with 130 or 143 if stopped by
     Ctrl-C or SIGTERM.
@@ -221,23 +222,16 @@ def try_out(
     * `evictstream policy test agents.yaml --on examples/incidents/flapping-taints-no-evictor/events.jsonl.gz`
     * `evictstream policy test pace.yaml --on outage -o json`, after `evictstream record outage`
     """
-    from evictstream.kit.cli.policy_files import read_policy_files
-    from evictstream.kit.cli.policy_revisions import next_revision
     from evictstream.kit.cli.policy_trial import print_trial, print_trial_json
     from evictstream.kit.cli.replay_input import open_inputs
+    from evictstream.kit.cli.tried_policies import tried_policies
     from evictstream.kit.replay.policy_trial import try_policies
     from evictstream.kit.replay.sources import open_source
-    from evictstream.models.messages.codec import encode
-    from evictstream.models.steering.policies import NO_POLICIES
     from evictstream.streams.cli.progress import with_progress
     from evictstream.streams.cli.stop_signals import StopSignals
 
-    written = read_policy_files(files)
     settings = global_options(context).settings
-    records = [next_revision(one.name, NO_POLICIES, why=one.why or "tried", written=one) for one in written]
-    policies = NO_POLICIES
-    for record in records:
-        policies = policies.with_record(record.name.encode(), encode(record), 0)
+    records, policies = tried_policies(files)
     with StopSignals() as stop_signals, open_inputs(on, stop_signals) as inputs:
         if (code := stop_signals.exit_code) is not None:
             return code

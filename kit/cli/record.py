@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from evictstream.kit.recordings.record import STEERING_ROLES
 from evictstream.streams.cli.global_options import global_options
 from evictstream.streams.cli.output import OutputFormat, OutputOption, print_json, print_table, warn
 from evictstream.streams.cli.progress import ProgressLine
@@ -37,7 +38,7 @@ def record(
     outputs: Annotated[bool, typer.Option("--outputs", help="Also record commands and decisions.")] = False,
     output: OutputOption = OutputFormat.TEXT,
 ) -> int:
-    """Record the topics of nodes, pods and results, as far back as they reach.
+    """Record the topics of nodes, pods and results, as far back as they reach, and all brakes and policies.
 
     Commits nothing and joins no group. The folder gets one compressed file per partition, and a manifest with counts,
     times, missing offsets and checksums. If stopped by Ctrl-C or SIGTERM, it contains what was read until then.
@@ -72,6 +73,7 @@ def record(
             with_outputs=outputs,
             is_stopped=stop_signals.is_stopped,
             progress=lambda role, count: line.show(count, role),
+            on_problem=warn,
         )
     if output is OutputFormat.JSON:
         print_json(summary(writer.manifest))
@@ -86,15 +88,16 @@ def record(
 def summary(manifest: Manifest) -> dict[str, object]:
     """Say what a recording holds, for programs."""
     files = manifest.files.values()
-    times = [(file.first_timestamp, file.last_timestamp) for file in files]
+    logs = [file for file in files if file.topic not in STEERING_ROLES]  # the others may be older, and are compacted
+    times = [(file.first_timestamp, file.last_timestamp) for file in logs]
     return {
         "records": manifest.records,
         "topics": {role: sum(file.records for file in files if file.topic == role) for role in _roles(manifest)},
         "clusters": manifest.clusters,
         "firstAt": _instant(min((first for first, _ in times), default=None)),
         "lastAt": _instant(max((last for _, last in times), default=None)),
-        "missingOffsets": sum(file.missing for file in files),
-        "setBack": sum(file.set_back for file in files),
+        "missingOffsets": sum(file.missing for file in logs),
+        "setBack": sum(file.set_back for file in logs),
     }
 
 
@@ -113,6 +116,6 @@ def _print(manifest: Manifest) -> None:
     rows = [["records", f"{manifest.records:,}"]]
     rows += [[f"  {role}", f"{count:,}"] for role, count in counts["topics"].items()]  # type: ignore[attr-defined]
     rows += [["clusters", ", ".join(manifest.clusters) or "-"]]
-    rows += [["recorded", f"{counts['firstAt']} to {counts['lastAt']}"]] if manifest.records else []
+    rows += [["recorded", f"{counts['firstAt']} to {counts['lastAt']}"]] if counts["lastAt"] else []
     rows += [["offsets missing", str(counts["missingOffsets"])], ["times that went back", str(counts["setBack"])]]
     print_table(["what", "count"], rows)

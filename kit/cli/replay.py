@@ -13,6 +13,7 @@ import typer
 from evictstream.kit.cli.differences import count_rows, difference_json
 from evictstream.kit.cli.incomplete import AllowOption, refused, tell_shortfalls
 from evictstream.kit.cli.replay_input import read_files, show_check
+from evictstream.kit.cli.tried_policies import PolicyOption, steering_of
 from evictstream.streams.cli.global_options import global_options
 from evictstream.streams.cli.output import OutputFormat, OutputOption, print_long_json, print_table, say
 from evictstream.streams.cli.progress import with_progress
@@ -93,6 +94,10 @@ def replay(
             metavar="KEY=SECONDS",
         ),
     ] = None,
+    policy: PolicyOption = None,
+    unsteered: Annotated[
+        bool, typer.Option("--unsteered", help="Leave out brakes and policies that the recording holds.")
+    ] = False,
     to: Annotated[
         Path | None, typer.Option(help="Write commands, decisions and dead letters to a folder.", metavar="FOLDER")
     ] = None,
@@ -111,6 +116,9 @@ def replay(
     FILE` reads the commands of another run. Each pod that left in only one of them, or at a time that differs by a
     second or more, is listed with the reason; numbers are rows of docs/semantics.md#13.
 
+    Brakes and policies that a recording holds stand from their times on. Those of `--policy` stand from the first
+    record on, in place of recorded ones of the same name; `evictstream policy test` also shows what is without them.
+
     Without a file, it reads the topics of the service into a temporary folder, and writes nothing to Kafka.
 
     `--html` draws a post-mortem: nodes with taints, pods with deadlines, evictions over time. The page needs no
@@ -127,6 +135,7 @@ def replay(
     * `evictstream replay outage --against upstream`, after `evictstream record outage`
     * `evictstream replay outage --against upstream --html outage.html`
     * `evictstream replay incident.jsonl.gz --to replayed`
+    * `evictstream replay incident.jsonl.gz --policy nights.yaml --run-on 86400`
     * `evictstream replay incident.jsonl.gz --toleration-seconds maintenance=600 --against replayed/commands.jsonl`
     """
     from evictstream.kit.replay.edited_records import read_seconds, with_toleration_seconds
@@ -139,6 +148,7 @@ def replay(
     if against is not None and against != _UPSTREAM and not Path(against).is_file():
         raise WrongUseError(f"--against {against} is not a file", next_step="give a file of commands, or upstream")
     seconds = read_seconds(toleration_seconds or ())
+    steering = steering_of(policy, is_followed=not unsteered)
     report_file = ReportFile(html)
     with StopSignals() as stop_signals, contextlib.ExitStack() as stack:
         inputs = stack.enter_context(
@@ -169,6 +179,7 @@ def replay(
             plays_executor=is_played,
             run_on_seconds=run_on,
             against=against,
+            steering=steering,
             keep=keep,
         )
         report_file.write(report, title=_title(files[0]) if files else settings.application_id)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from evictstream.kit.cli.incomplete import tell_shortfalls
-from evictstream.streams.cli.output import OutputFormat, print_json, print_table, say
+from evictstream.streams.cli.output import OutputFormat, print_json, print_table, say, warn
 from evictstream.streams.cli.progress import ProgressLine, with_progress
 from evictstream.streams.cli.topic_times import read_range
 from evictstream.streams.errors import FoundProblemError, WrongUseError
@@ -71,6 +71,7 @@ def read_files(
                 with_outputs=with_outputs,
                 is_stopped=stop_signals.is_stopped,
                 progress=lambda role, count: line.show(count, role),
+                on_problem=warn,
             )
         if cluster is not None and cluster not in writer.manifest.clusters and not stop_signals.is_stopped():
             raise FoundProblemError(f"the topics have no records of {cluster}", next_step="omit --cluster to read all")

@@ -19,6 +19,7 @@ from evictstream.kit.cli.manager_flags import (
     UnhealthyShare,
 )
 from evictstream.kit.cli.replay_input import open_inputs
+from evictstream.kit.cli.tried_policies import PolicyOption, tried_policies
 from evictstream.streams.cli.global_options import global_options
 from evictstream.streams.cli.output import OutputFormat, OutputOption, warn
 from evictstream.streams.cli.progress import ProgressLine, with_progress
@@ -86,8 +87,16 @@ def what_if(
         bool, typer.Option("--silent", help="Assume that these nodes stop sending heartbeats; gives ranges, see below.")
     ] = False,
     seconds: Annotated[
-        int, typer.Option("--for", help="With --silent: for this long.", min=1, max=86_400, metavar="SECONDS")
+        int,
+        typer.Option(
+            "--for",
+            help="With --silent: for this long. With --policy: look so far ahead.",
+            min=1,
+            max=86_400,
+            metavar="SECONDS",
+        ),
     ] = 900,
+    policy: PolicyOption = None,
     node_monitor_period: MonitorPeriod = None,
     node_monitor_grace_period: GracePeriod = None,
     node_eviction_rate: EvictionRate = None,
@@ -114,6 +123,10 @@ def what_if(
     Destinations are derived from taints, cordons, node selectors and required node affinity. Resources, spreading,
     volumes and affinity between pods are ignored.
 
+    `--policy` also shows when the pods would be evicted under the policies of a file, together with the brakes and
+    policies of the service, or of the recording, at that time. A file replaces what has the same name. Buckets begin
+    empty.
+
     `--silent` shows what Kubernetes' own controllers would do: how many of the nodes get a taint, and how many of their
     pods leave. Zone protection depends on controller load, and the order of nodes is random, so both numbers are
     ranges. Flags of `kube-controller-manager` that are not given have the defaults of the release.
@@ -130,14 +143,15 @@ def what_if(
     * `evictstream what-if now.json --cluster lab --silent --zone z-a`
     * `evictstream what-if now.json --cluster lab --silent --zone z-a --node-monitor-grace-period 40s
       --node-eviction-rate 1`
+    * `evictstream what-if --cluster prod-eu-1 --taint maintenance:NoExecute --zone z-a --policy pace.yaml`
     * `evictstream what-if incident.jsonl.gz --toleration-seconds node.kubernetes.io/unreachable=60`
     """
-    from evictstream.kit.cli.known_steering import tell_steering
     from evictstream.kit.cli.what_if_silence import print_silence
     from evictstream.kit.cli.what_if_tables import print_preview, print_preview_json
     from evictstream.kit.replay.edited_records import read_seconds
+    from evictstream.kit.replay.policy_preview import governed_preview
     from evictstream.kit.what_if.change import PlannedChange
-    from evictstream.kit.what_if.preview import preview
+    from evictstream.kit.what_if.preview import changed_nodes, preview
     from evictstream.kit.what_if.silent_nodes import preview_silence
     from evictstream.models.instants import SECOND_US
     from evictstream.streams.worker.service_config import rule_parameters
@@ -160,9 +174,9 @@ def what_if(
             "--kube-api-burst": kube_api_burst,
         }
     )
-    _check_asked(change, choice, flags, silent=silent)
-    controller = flags.read()
-    at_us = None if at is None else _instant(at)
+    _check_asked(change, choice, flags, silent=silent, governs=bool(policy))
+    _, policies = tried_policies(policy or ())
+    controller, at_us = flags.read(), None if at is None else _instant(at)
     settings = global_options(context).settings
     with StopSignals() as stop_signals:
         if files:
@@ -174,7 +188,7 @@ def what_if(
     exit_code = tell_shortfalls(_shortfalls(tables, source), allow)  # before what is missing makes an error
     name = _cluster_name(tables, cluster)
     if not files:
-        tell_steering(settings, name, tables.at_us)
+        _steer(settings, tables, name, is_played=bool(policy))
     cluster_state = tables.cluster(name)
     _check_names(cluster_state, choice)
     if silent:
@@ -183,19 +197,34 @@ def what_if(
             raise _nothing_chosen(cluster_state, silence.unlabelled if selector else 0)
         print_silence(silence, name, seconds=seconds, flags=flags.given, output=output)
         return exit_code
-    result = preview(
-        cluster_state, change, choice, at_us=tables.at_us if at_us is None else at_us, rules=rule_parameters(settings)
-    )
+    at_us, rules = tables.at_us if at_us is None else at_us, rule_parameters(settings)
+    result = preview(cluster_state, change, choice, at_us=at_us, rules=rules)
     if not result.chosen:
         raise _nothing_chosen(cluster_state, result.unlabelled)
+    governed = None
+    if policy:
+        changed = changed_nodes(cluster_state, change, choice, at_us=at_us, rules=rules)
+        governed = governed_preview(settings, changed, tables.steering.given(policies), at_us=at_us, seconds=seconds)
     unreadable = tables.unreadable + (0 if source is None else source.unreadable)
     if output is OutputFormat.JSON:
-        print_preview_json(result, name, unreadable, {} if source is None else source.summary())
+        summary = {} if source is None else source.summary()
+        print_preview_json(result, name, unreadable, summary, governed=governed)
     else:
         assumed = () if source is None else source.rows()
         has_change = change.changes_nodes or bool(change.toleration_seconds)
-        print_preview(result, name, unreadable, assumed, has_change=has_change)
+        print_preview(result, name, unreadable, assumed, has_change=has_change, governed=governed)
     return exit_code
+
+
+def _steer(settings: Settings, tables: ClusterTables, cluster: str, *, is_played: bool) -> None:
+    """Take in what holds evictions of the service now, or say what may."""
+    from evictstream.kit.cli.known_steering import known_steering, tell_steering
+
+    if not is_played:
+        tell_steering(settings, cluster, tables.at_us)
+        return
+    with known_steering(settings) as newest:
+        tables.steering.brakes, tables.steering.policies = newest()
 
 
 def _shortfalls(tables: ClusterTables, source: RecordedFolder | WatchFiles | None) -> Iterator[Shortfall]:
@@ -227,7 +256,11 @@ def _choice(nodes: list[str], selector: str, zone: str | None) -> NodeChoice:
         raise WrongUseError(str(error)) from error
 
 
-def _check_asked(change: PlannedChange, choice: NodeChoice, flags: ManagerFlags, *, silent: bool) -> None:
+def _check_asked(
+    change: PlannedChange, choice: NodeChoice, flags: ManagerFlags, *, silent: bool, governs: bool
+) -> None:
+    if silent and governs:
+        raise WrongUseError("--policy does not say what Kubernetes' controllers do", next_step="omit --silent")
     if flags.given and not silent:
         raise WrongUseError(f"{next(iter(flags.given))} needs --silent", next_step="add --silent")
     if silent and (change.changes_nodes or change.toleration_seconds):

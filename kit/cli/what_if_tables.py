@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Final
 
+from evictstream.kit.cli.governed_words import governed_json, governed_rows, governed_words
 from evictstream.kit.cli.rules.formatting import taint_json, toleration_json, toleration_words
+from evictstream.kit.replay.policy_preview import GovernedPreview
 from evictstream.kit.what_if.places import PlaceToGo
 from evictstream.kit.what_if.preview import PodFate, PodOutcome, Preview, fate_of, leaves_us
 from evictstream.kit.what_if.totals import (
@@ -57,6 +59,7 @@ def print_preview(
     assumed: Iterable[tuple[str, int | str]],
     *,
     has_change: bool = True,
+    governed: GovernedPreview | None = None,
 ) -> None:
     """Print tables for people.
 
@@ -66,9 +69,12 @@ def print_preview(
         unreadable: lines and records that could not be read.
         assumed: what its source has assumed and left out, row by row.
         has_change: whether a change is previewed at all; without one nothing is said of it.
+        governed: what brakes and policies make of it; None if nobody asks.
     """
     whole = total(preview)
     rows = [*_summary(preview, whole, cluster, has_change=has_change), *([name, str(value)] for name, value in assumed)]
+    if governed is not None:
+        rows += governed_rows(preview, governed)
     print_table(["what", "count"], [*rows, ["unreadable", f"{unreadable:,}"]])
     if whole.leaving:
         say()
@@ -87,6 +93,10 @@ def print_preview(
         rows = [_pod_row(preview, one) for one in shown]
         if not has_change:
             columns, rows = _without_change(columns), [_without_change(row) for row in rows]
+        if governed is not None:
+            columns.insert(3, "evicted")
+            for one, row in zip(shown, rows, strict=True):
+                row.insert(3, governed_words(preview, governed, one))
         _print_bounded(columns, rows, _MOST_PODS)
 
 
@@ -175,7 +185,14 @@ def _because(one: PodOutcome) -> str:
     return f"{taint}, {'not tolerated' if one.toleration is None else f'tolerated: {toleration_words(one.toleration)}'}"
 
 
-def print_preview_json(preview: Preview, cluster: str, unreadable: int, source: Mapping[str, object]) -> None:
+def print_preview_json(
+    preview: Preview,
+    cluster: str,
+    unreadable: int,
+    source: Mapping[str, object],
+    *,
+    governed: GovernedPreview | None = None,
+) -> None:
     """Print all pods as JSON; arguments as for `print_preview`, the source's in camelCase."""
     head: dict[str, object] = {
         "cluster": cluster,
@@ -192,7 +209,10 @@ def print_preview_json(preview: Preview, cluster: str, unreadable: int, source: 
         for title, key in GROUPS.items()
     }
     head |= source
-    print_long_json(head, "pods", (_pod_json(preview, one) for one in preview.outcomes))
+    if governed is not None:
+        head["governedSeconds"] = governed.seconds
+    pods = (dict(_pod_json(preview, one)) | governed_json(governed, one) for one in preview.outcomes)
+    print_long_json(head, "pods", pods)
 
 
 def _total_json(total: Total) -> dict[str, int]:

@@ -8,10 +8,13 @@ import msgspec
 
 from evictstream.models.instants import MILLISECOND_US
 
-Role: TypeAlias = Literal["nodes", "pods", "results", "commands", "decisions"]
+Role: TypeAlias = Literal["nodes", "pods", "results", "commands", "decisions", "brakes", "policies"]
 """What a topic is for; its name has the prefix of the service that was recorded."""
 
 INPUT_ROLES: Final[tuple[Role, ...]] = ("nodes", "pods", "results")
+
+STEERING_ROLES: Final[tuple[Role, ...]] = ("brakes", "policies")
+"""Their keys name no cluster: they may be about all."""
 
 
 class RecordedRecord(msgspec.Struct, frozen=True, gc=False, kw_only=True):

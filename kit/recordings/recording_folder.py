@@ -24,12 +24,15 @@ from typing import Annotated, Final, Self, TypeAlias, cast
 import msgspec
 
 from evictstream.kit.recordings.plain_files import open_plain
-from evictstream.kit.recordings.record import RecordedRecord, Role
+from evictstream.kit.recordings.record import STEERING_ROLES, RecordedRecord, Role
 from evictstream.models.instants import FIRST_INSTANT_US, LAST_INSTANT_US
 from evictstream.models.messages.envelope import DECODE_ERRORS
 from evictstream.streams.errors import RecordingError, WrongUseError
 
 _FORMAT: Final = 2
+_STEERED_FORMAT: Final = 3
+"""As format 2, and it has brakes or policies: a version that knows none would replay it without them."""
+
 OLD_FORMAT: Final = 1
 """Its keys are `<cluster>/<node>`; `old_keys` makes keys of today of them. In format 2 a key is a cluster's name."""
 
@@ -50,7 +53,7 @@ DEEPEST_LEVELS: Final = 500
 _TEXT: Final = re.compile(rb'"(?:[^"\\]|\\.)*"')
 _NO_BRACKETS: Final = bytes(set(range(256)) - set(b"[]{}"))
 _ABSENT: Final = msgspec.Raw(b"null")
-_FILE_NAME: Final = re.compile(r"(nodes|pods|results|commands|decisions)-(\d{5})\.jsonl\.gz")
+_FILE_NAME: Final = re.compile(r"(nodes|pods|results|commands|decisions|brakes|policies)-(\d{5})\.jsonl\.gz")
 
 
 class RecordedFile(msgspec.Struct, rename="camel", kw_only=True, forbid_unknown_fields=True):
@@ -157,7 +160,10 @@ class RecordingWriter:
             self.manifest.files[name] = RecordedFile(topic=record.topic, partition=record.partition)
         stream.write(_line(record))
         _count(self.manifest.files[name], record)
-        self._clusters[record.cluster] += 1
+        if record.topic in STEERING_ROLES:
+            self.manifest.format = _STEERED_FORMAT
+        else:
+            self._clusters[record.cluster] += 1
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -238,7 +244,7 @@ def read_manifest(folder: Path) -> Manifest | None:
         return None
     except (*DECODE_ERRORS, OSError) as error:
         raise WrongUseError(f"{folder / MANIFEST} cannot be read: {error}") from error
-    if manifest.format not in {OLD_FORMAT, _FORMAT}:
+    if manifest.format not in {OLD_FORMAT, _FORMAT, _STEERED_FORMAT}:
         problem = f"{folder} has format {manifest.format}"
         raise WrongUseError(problem, next_step=f"read it with evictstream {manifest.version}")
     if manifest.sha256 and manifest.sha256 != _own_checksum(manifest):

@@ -9,12 +9,14 @@ from __future__ import annotations
 import collections
 import dataclasses
 import itertools
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from evictstream.kit.recordings.record import INPUT_ROLES, RecordedRecord, Role
 from evictstream.kit.replay.asked_pod import AskedPod, Match
 from evictstream.kit.replay.pod_observer import ObservedPod
+from evictstream.kit.replay.recorded_steering import RecordedSteering
+from evictstream.kit.replay.standing_holds import StandingHold, standing_hold
 from evictstream.kit.replay.story import Teller
 from evictstream.kit.replay.why_nothing import why_nothing
 from evictstream.kit.what_if.facts import NodeFacts, PodFacts, read_node_facts, read_pod_facts
@@ -31,6 +33,7 @@ from evictstream.streams.worker.stored_rows import ENGINE_KEYS
 if TYPE_CHECKING:
     from evictstream.models.eviction import NodeAggregate
     from evictstream.models.kubernetes.resource_versions import Version
+    from evictstream.models.steering.holds import Holder
     from evictstream.streams.settings import Settings
 
 RUN_RECORDS: Final = 1_000
@@ -44,6 +47,7 @@ class ClusterTables:
         at_us: latest time of a record so far, microseconds since 1970; 0 before the first.
         unreadable: records that the service would refuse.
         epochs: that clusters have begun so far.
+        steering: brakes and policies that were recorded so far.
     """
 
     def __init__(self, settings: Settings, *, partitions: int) -> None:
@@ -59,6 +63,7 @@ class ClusterTables:
         }
         self._partitions: dict[int, EvictionPartition] = {}
         self._facts: dict[tuple[str, str], tuple[Version, NodeFacts | PodFacts]] = {}
+        self.steering = RecordedSteering()
         self.at_us = 0
         self.unreadable = 0
 
@@ -74,11 +79,18 @@ class ClusterTables:
 
     def take(self, records: Iterable[RecordedRecord]) -> None:
         """Apply records, each partition's in their order; outputs are passed over."""
-        inputs = (record for record in records if record.topic in INPUT_ROLES)
+        inputs = self._inputs(records)
         while taken := list(itertools.islice(inputs, RUN_RECORDS)):
             for (partition, topic), run in itertools.groupby(taken, lambda one: (one.partition, one.topic)):
                 self._apply(partition, self._topics[topic], list(run))
             self.take_facts(taken)
+
+    def _inputs(self, records: Iterable[RecordedRecord]) -> Iterator[RecordedRecord]:
+        for record in records:
+            if record.topic in INPUT_ROLES:
+                yield record
+            elif self.steering.wants(record):
+                self.steering.take(record)
 
     def take_facts(self, records: Iterable[RecordedRecord]) -> None:
         """Read of records only what the tables of the service do not hold."""
@@ -130,6 +142,17 @@ class ClusterTables:
                     why = why_nothing(node, pod.uid, self._config.rules)
                     observed.note(instant_text(at_us), Teller.RECORDED, why)
                     yield observed
+
+    def holds(
+        self, holders: Mapping[str, Sequence[Holder]], uids: Collection[str], at_us: int
+    ) -> Iterator[StandingHold]:
+        """Give what holds the evictions of some pods at an instant; `holders` are brakes and policies by cluster."""
+        for node in self._aggregates():
+            for uid in uids if node.cluster in holders else ():
+                pod = node.pods.get(uid)
+                hold = None if pod is None else standing_hold(node, pod, holders[node.cluster], at_us)
+                if hold is not None:
+                    yield hold
 
     def addresses(self, cluster: str | None = None) -> Iterator[str]:
         """Give NAMESPACE/NAME of each pod that is known, or of those of one cluster."""

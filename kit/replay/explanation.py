@@ -13,6 +13,7 @@ from evictstream.kit.recordings.record import RecordedRecord
 from evictstream.kit.replay.asked_pod import MOST_COMPARED, AskedPod, Match
 from evictstream.kit.replay.pod_observer import CaseLine, ObservedPod, PodObserver
 from evictstream.kit.replay.replay import Replay
+from evictstream.kit.replay.standing_holds import StandingHold
 from evictstream.kit.replay.story import SourcedDecision, Teller
 from evictstream.models.instants import SECOND_US, instant_us
 from evictstream.models.messages.decision import DecisionRecord, decode_decision
@@ -45,6 +46,7 @@ class ExplainedPod:
         decisions: in the order in which they came: those of the service, then those of a replay.
         cases: how it stood with it over time, where that is known.
         left_out: later records of the pod, which the replay ignores because it has evicted it.
+        held: what holds its eviction at the end, or now; None if nothing does.
     """
 
     cluster: str
@@ -56,6 +58,7 @@ class ExplainedPod:
     decisions: list[SourcedDecision] = dataclasses.field(default_factory=list)
     cases: list[CaseLine] = dataclasses.field(default_factory=list)
     left_out: list[CaseLine] = dataclasses.field(default_factory=list)
+    held: StandingHold | None = None
 
     @property
     def address(self) -> str:
@@ -151,7 +154,15 @@ class Explainer:
                 if message.topic == "decisions":
                     self.take(message.value, message.at_us, Teller.PLAYED if message.is_played else Teller.REPLAY)
         self.observed(observer.pods.values())
+        self.take_holds(run.holds())
         return self.explanation(run.addresses())
+
+    def take_holds(self, holds: Iterable[StandingHold]) -> None:
+        """Take in what is held now; what is not about a pod that is known here is passed over."""
+        for hold in holds:
+            pod = self._pods.get((hold.cluster, hold.pod_uid))
+            if pod is not None:
+                pod.held = hold
 
     def _passed(self, records: Iterable[RecordedRecord], on_problem: Callable[[str], None]) -> Iterator[RecordedRecord]:
         """Pass records on, and take what the service has decided."""

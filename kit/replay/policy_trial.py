@@ -1,41 +1,25 @@
-"""What policies would have made of a recording: one replay without them, one with them, and how they differ."""
+"""What policies would have made of a recording: one replay without them, one with them, and how they differ.
+
+Brakes and policies that the recording holds stand in both, but for those that the tried ones replace by name.
+"""
 
 from __future__ import annotations
 
-import statistics
-from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
 from evictstream.kit.recordings.record import RecordedRecord
 from evictstream.kit.replay.comparison import DifferenceKind, RunDifference, compare_runs
 from evictstream.kit.replay.evictions import EvictionsOfRun
+from evictstream.kit.replay.held_effects import ClauseEffect, HeldEffects
+from evictstream.kit.replay.recorded_steering import RecordedSteering
 from evictstream.kit.replay.replay import Replay
 from evictstream.kit.replay.upstream_reasons import Reason
-from evictstream.models.instants import SECOND_US, instant_us
-from evictstream.models.messages.decision import decode_decision
-from evictstream.models.messages.vocabulary import DecisionKind, Verdict
+from evictstream.models.instants import SECOND_US
+from evictstream.models.messages.vocabulary import Verdict
 from evictstream.models.steering.holds import policy_holder
-from evictstream.models.steering.policies import NO_POLICIES, Policies
+from evictstream.models.steering.policies import Policies
 from evictstream.streams.settings import Settings
-
-
-class ClauseEffect(NamedTuple):
-    """What one clause of a policy has done to evictions that were issued in the end.
-
-    Attributes:
-        policy: its name.
-        clause: which; of several that held an eviction the last one counts.
-        delayed: evictions that it let wait.
-        median_seconds: half of them were issued sooner after their deadline.
-        longest_seconds: the longest time from a deadline to the `Evict`.
-    """
-
-    policy: str
-    clause: str
-    delayed: int
-    median_seconds: float
-    longest_seconds: float
 
 
 class PolicyTrial(NamedTuple):
@@ -68,43 +52,6 @@ class PolicyTrial(NamedTuple):
     differences: tuple[RunDifference, ...]
 
 
-class _Effects:
-    """Collects from decisions which clause let which eviction wait, how long, and why others ended.
-
-    Decisions, since an eviction that is due at once has no command before its `Evict`.
-
-    Attributes:
-        ended_for: why the latest eviction of a pod ended that was not issued, by cluster and UID of the pod.
-    """
-
-    def __init__(self) -> None:
-        self.ended_for: dict[tuple[str, str], Verdict] = {}
-        self._seconds: defaultdict[tuple[str, str], list[float]] = defaultdict(list)
-
-    def take(self, text: bytes) -> None:
-        """Take in a decision of the service itself."""
-        decision = decode_decision(text)
-        pod = decision.cluster, decision.pod_uid
-        self.ended_for.pop(pod, None)
-        if decision.decision is DecisionKind.CANCELLED and not decision.attempt:
-            self.ended_for[pod] = decision.verdict
-        if decision.decision is DecisionKind.ISSUED and decision.policy is not None:
-            waited_us = instant_us(decision.cause.at) - instant_us(decision.deadline)
-            self._seconds[decision.policy.name, decision.policy.clause].append(waited_us / SECOND_US)
-
-    def clauses(self) -> Iterable[ClauseEffect]:
-        """Give them by policy and clause."""
-        for (policy, clause), seconds in sorted(self._seconds.items()):
-            median_seconds, longest_seconds = statistics.median(seconds), max(seconds)
-            yield ClauseEffect(
-                policy=policy,
-                clause=clause,
-                delayed=len(seconds),
-                median_seconds=median_seconds,
-                longest_seconds=longest_seconds,
-            )
-
-
 def try_policies(
     settings: Settings,
     policies: Policies,
@@ -125,8 +72,8 @@ def try_policies(
         run_on_seconds: how long the clock runs after the last record.
     """
 
-    def run(standing: Policies, effects: _Effects | None = None) -> tuple[Replay, EvictionsOfRun]:
-        replay = Replay(settings, partitions=partitions, plays_executor=plays_executor, policies=standing)
+    def run(steering: RecordedSteering, effects: HeldEffects | None = None) -> tuple[Replay, EvictionsOfRun]:
+        replay = Replay(settings, partitions=partitions, plays_executor=plays_executor, steering=steering)
         evictions = EvictionsOfRun()
         for messages in (replay.run(source()), replay.run_on(run_on_seconds)):
             for message in messages:
@@ -136,9 +83,9 @@ def try_policies(
                     effects.take(message.value)
         return replay, evictions
 
-    _, without = run(NO_POLICIES)
-    effects = _Effects()
-    replay, governed = run(policies, effects)
+    _, without = run(RecordedSteering())
+    effects = HeldEffects()
+    replay, governed = run(RecordedSteering(policies), effects)
     pairs = list(compare_runs(governed.departures(), without.departures()))
     differing = (one for one in pairs if one.kind is not DifferenceKind.SAME)
     differences = [one._replace(reason=_reason(one, governed, without, effects.ended_for)) for one in differing]

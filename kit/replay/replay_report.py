@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TypeAlias
 
@@ -17,6 +17,8 @@ from evictstream.kit.replay.comparison import (
     upstream_reason,
 )
 from evictstream.kit.replay.evictions import EvictionsOfRun
+from evictstream.kit.replay.held_effects import HeldEffects
+from evictstream.kit.replay.recorded_steering import RecordedSteering
 from evictstream.kit.replay.replay import Replay
 from evictstream.kit.replay.upstream_run import UpstreamRun
 from evictstream.kit.replay.virtual_partition import ReplayedMessage
@@ -39,6 +41,8 @@ class ReplayReport:
         replay: the records that were read.
         evictions: in the order in which they began.
         messages: counted by topic.
+        held: evictions that are due at the end and held, by the id of a brake, or `policy/NAME`.
+        end_us: up to when the clock ran.
         against: name of the other run; None if there is none.
         same: departures that both runs have, within a second.
         differences: all others, by time.
@@ -47,6 +51,8 @@ class ReplayReport:
     replay: Replay
     evictions: EvictionsOfRun
     messages: Counter[str]
+    held: Mapping[str, int] = dataclasses.field(default_factory=dict)
+    end_us: int = 0
     against: str | None = None
     same: int = 0
     differences: tuple[RunDifference, ...] = ()
@@ -65,7 +71,11 @@ class ReplayReport:
         yield "  issued", sum(eviction.issued_at_us is not None for eviction in self.evictions)
         for verdict, count in sorted(self._cancelled().items()):
             yield f"  cancelled, {verdict}", count
-        yield "  not due at the end", sum(eviction.is_open for eviction in self.evictions)
+        yield "  not due at the end", self._not_due()
+        for holder, count in sorted(self.held.items()):
+            yield f"  held at the end, {holder}", count
+        if objections := replay.objections():
+            yield "brakes and policies that cannot be read", len(objections)
         yield "dead letters", self.messages["dead-letters"]
 
     def summary(self) -> dict[str, object]:
@@ -88,11 +98,17 @@ class ReplayReport:
             "evictions": len(self.evictions),
             "issued": sum(eviction.issued_at_us is not None for eviction in self.evictions),
             "cancelled": self._cancelled(),
-            "notDue": sum(eviction.is_open for eviction in self.evictions),
+            "notDue": self._not_due(),
+            "held": dict(sorted(self.held.items())),
+            "unreadableSteering": replay.objections(),
             "deadLetters": self.messages["dead-letters"],
             "against": self.against,
             "same": self.same,
         }
+
+    def _not_due(self) -> int:
+        """Count what is left open; without what is held, if anything is."""
+        return sum(one.is_open and not (self.held and one.deadline_us <= self.end_us) for one in self.evictions)
 
     def _cancelled(self) -> Counter[str]:
         return Counter(
@@ -110,6 +126,7 @@ def report_of(
     plays_executor: bool,
     run_on_seconds: float = 0.0,
     against: str | None = None,
+    steering: RecordedSteering | None = None,
     keep: Callable[[ReplayedMessage], object] = lambda _: None,
 ) -> ReplayReport:
     """Replay, and compare.
@@ -121,29 +138,37 @@ def report_of(
         plays_executor: each eviction succeeds and its pod goes.
         run_on_seconds: how long the clock runs after the last record.
         against: `upstream`, or the path of a file with commands; None compares with nothing.
+        steering: brakes and policies at the beginning; None for those of the recording alone.
         keep: gets every message, partition by partition.
 
     Raises:
         WrongUseError: `against` holds no commands. Also what the source raises.
     """
-    replay = Replay(settings, partitions=partitions, plays_executor=plays_executor)
-    evictions, messages = EvictionsOfRun(), Counter[str]()
+    replay = Replay(settings, partitions=partitions, plays_executor=plays_executor, steering=steering)
+    evictions, messages, effects = EvictionsOfRun(), Counter[str](), HeldEffects()
     for message in _everything(replay, source(), run_on_seconds):
         messages[message.topic] += 1
         keep(message)
         if message.topic == "commands":
             evictions.take(message.value)
+        elif against is not None and message.topic == "decisions":
+            effects.take(message.value)
+    until_us, held = replay.last_us + int(run_on_seconds * SECOND_US), replay.held_back()
     if against is None:
-        return ReplayReport(replay=replay, evictions=evictions, messages=messages)
-    until_us = replay.last_us + int(run_on_seconds * SECOND_US)
+        return ReplayReport(replay=replay, evictions=evictions, messages=messages, held=held, end_us=until_us)
     if against == _UPSTREAM:
         same, differences = _beside_upstream(settings, source, evictions, partitions=partitions, until_us=until_us)
     else:
         same, differences = _beside_run(evictions, _commands_of(Path(against)))
+    if replay.is_steered:
+        pods = {(one.cluster, one.pod_uid) for one in replay.holds()}
+        differences = [one._replace(reason=effects.reason(one, pods) or one.reason) for one in differences]
     return ReplayReport(
         replay=replay,
         evictions=evictions,
         messages=messages,
+        held=held,
+        end_us=until_us,
         against=against,
         same=same,
         differences=tuple(sorted(differences, key=lambda one: one.first)),

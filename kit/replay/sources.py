@@ -13,7 +13,7 @@ from evictstream.kit.recordings.assumed_times import AssumedTimes
 from evictstream.kit.recordings.entries import Entry, Item, WatchEnded, watch_event
 from evictstream.kit.recordings.input_files import InputFiles
 from evictstream.kit.recordings.old_keys import rekeyed
-from evictstream.kit.recordings.record import RecordedRecord, Role
+from evictstream.kit.recordings.record import STEERING_ROLES, RecordedRecord, Role
 from evictstream.kit.recordings.recording_folder import OLD_FORMAT, file_names, read_folder, read_manifest
 from evictstream.kit.recordings.shortfalls import LeftOut, Shortfall
 from evictstream.kit.replay.coverage import ListingCoverage
@@ -66,7 +66,7 @@ class RecordedFolder:
         if self._has_old_keys:
             records = rekeyed(records, spread=self._spread, partitions=self.partitions)
         for record in records:
-            if self.total is None:
+            if self.total is None and record.topic not in STEERING_ROLES:
                 self.clusters.add(record.cluster)
             if not self._is_read:
                 self._coverage.take(record)

@@ -13,9 +13,11 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from evictstream.kit.recordings.record import RecordedRecord, Role
+from evictstream.kit.recordings.record import STEERING_ROLES, RecordedRecord, Role
 from evictstream.kit.replay.pod_observer import PodObserver
+from evictstream.kit.replay.recorded_steering import RecordedSteering
 from evictstream.kit.replay.simulated_executor import AnsweringEvent, SimulatedExecutor
+from evictstream.kit.replay.standing_holds import StandingHold, standing_hold
 from evictstream.kit.replay.story import Teller
 from evictstream.models.instants import MILLISECOND_US
 from evictstream.streams.engine.core.outbox import Outbox
@@ -62,6 +64,8 @@ class VirtualPartition:
         config: PartitionConfig,
         executor: SimulatedExecutor | None,
         observer: PodObserver | None = None,
+        *,
+        steering: RecordedSteering | None = None,
     ) -> None:
         """Know nothing yet.
 
@@ -70,11 +74,16 @@ class VirtualPartition:
             config: of the service; its clock is replaced.
             executor: answers each `Evict`, and lets its pods go; None takes results as they were recorded.
             observer: looks at the pods that it wants to, after each record about them.
+            steering: brakes and policies, those of records too; None takes those of the config.
         """
         self.now_us = 0
         self.set_back = 0
         self._partition = partition
         self._config = dataclasses.replace(config, now_us=lambda: self.now_us, clock_skew_us=None)
+        self._steering = steering
+        if steering is not None:
+            brakes, policies = (lambda: steering.brakes), (lambda: steering.policies)
+            self._config = dataclasses.replace(self._config, brakes=brakes, policies=policies)
         self._topics: dict[Role, str] = {
             "nodes": config.nodes_topic,
             "pods": config.pods_topic,
@@ -90,14 +99,28 @@ class VirtualPartition:
         self._played: collections.deque[RecordedRecord] = collections.deque()
         self._played_offsets: collections.Counter[Role] = collections.Counter()
 
+    def take_over(self, rows: Iterable[tuple[bytes, bytes]], at_us: int) -> Iterator[ReplayedMessage]:
+        """Begin with rows at an instant, as a worker that takes the partition over, and decide all anew."""
+        for key, value in rows:
+            self._logic.load(key, value)
+        self._logic.loaded()
+        self.now_us = at_us
+        collections.deque(self._logic.caught_up(at_us, self._outbox), maxlen=0)
+        self._logic.fire(at_us, FIRE_LIMIT, self._outbox)
+        yield from self._flush()
+
     def take(self, records: Sequence[RecordedRecord]) -> Iterator[ReplayedMessage]:
         """Apply records of this partition in their order, firing before each what is due by then."""
         self._place = 0
-        if not self.now_us and records:  # buckets of policies are empty here, as after a takeover
-            self.now_us = records[0].appended_us
-            self._logic.fire(self.now_us, FIRE_LIMIT, self._outbox)
         while self._place < len(records):
             record = records[self._place]
+            if record.topic in STEERING_ROLES:
+                self._place += 1
+                yield from self._steer(record)
+                continue
+            if not self.now_us:  # buckets of policies are empty here, as after a takeover
+                self.now_us = record.appended_us
+                self._logic.fire(self.now_us, FIRE_LIMIT, self._outbox)
             yield from self.advance(record.appended_us)
             self._apply(record.topic, self._run(records))
             yield from self._flush()
@@ -114,9 +137,31 @@ class VirtualPartition:
             self.set_back += 1
         self.now_us = max(self.now_us, to_us)
 
+    def _steer(self, record: RecordedRecord) -> Iterator[ReplayedMessage]:
+        """Let another brake or policy stand from its time on. What stands before all input stood there already."""
+        if self._steering is None or not self._steering.wants(record):
+            return
+        if self.now_us:
+            yield from self.advance(max(self.now_us, record.appended_us))
+        self._steering.take(record)
+        if self.now_us:
+            self._logic.fire(self.now_us, FIRE_LIMIT, self._outbox)
+            yield from self._flush()
+
     def held_back(self) -> dict[tuple[str, str], Waiting]:
         """Return what is held now, by what and by cluster."""
         return self._logic.held_back()
+
+    def holds(self) -> Iterator[StandingHold]:
+        """Give what is held now, one by one."""
+        held = self._logic.firing.held
+        for cluster, places in held.by_cluster.items():
+            nodes = {node.timer_key: node for node in self._logic.known_nodes() if node.cluster == cluster}
+            holders = held.holders_of(cluster)
+            for key, uid in places:
+                hold = standing_hold(nodes[key], nodes[key].pods[uid], holders, self.now_us)
+                if hold is not None:
+                    yield hold
 
     def addresses(self) -> Iterator[str]:
         """Give NAMESPACE/NAME of each pod that is known now."""

@@ -3,25 +3,23 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import msgspec
 
+from evictstream.kit.replay.standing_holds import standing_hold
 from evictstream.kit.see.steering import UNSTEERED, Steering
 from evictstream.kit.see.stored_state import StoredNode, StoredState
-from evictstream.models.eviction import Eviction, EvictionState, NodeAggregate, PodState
+from evictstream.models.eviction import Eviction, EvictionState, PodState
 from evictstream.models.eviction.cluster import ClusterState
 from evictstream.models.eviction.executor_queue import is_only_observed
-from evictstream.models.eviction.held_attempts import subject_of
 from evictstream.models.eviction.step import eviction_id
 from evictstream.models.instants import instant_text
 from evictstream.models.kubernetes.taints import BareTaint
 from evictstream.models.kubernetes.tolerations import Toleration
 from evictstream.models.messages.decision import DecisionRecord
 from evictstream.models.messages.vocabulary import DecisionKind, Outcome, Verdict
-from evictstream.models.steering.holds import Holder
-from evictstream.models.steering.policies import held_or_limited_by
 
 
 class SeenState(enum.StrEnum):
@@ -137,21 +135,8 @@ def of_node(
         eviction = pod.eviction
         if eviction is not None and eviction.state is not EvictionState.DONE:
             one = _seen(node, pod, eviction, gate=gate, now_us=now_us, silences=silences)
-            held_by = _held_by(node.aggregate, pod, eviction, standing, now_us)
-            yield one if held_by is None else msgspec.structs.replace(one, held_by=held_by)
-
-
-def _held_by(
-    aggregate: NodeAggregate, pod: PodState, eviction: Eviction, holders: Sequence[Holder], now_us: int
-) -> str | None:
-    wakeup_us = eviction.wakeup_us
-    if wakeup_us is None or wakeup_us > now_us:
-        return None
-    subject = subject_of(aggregate, pod, eviction, eviction.due)
-    by = held_or_limited_by(holders, subject, now_us) if holders else None
-    if by is not None:
-        return by
-    return eviction.held_by if eviction.is_held_by_executor else None
+            hold = standing_hold(node.aggregate, pod, standing, now_us)
+            yield one if hold is None else msgspec.structs.replace(one, held_by=hold.by)
 
 
 def gate_of(cluster: ClusterState, now_us: int, silences: Silences, *, has_gap: bool) -> SeenGate | None:

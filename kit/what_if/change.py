@@ -99,7 +99,8 @@ def changed_aggregate(
         changed.put_pod(_changed_pod(pod, change.toleration_seconds, edited, at_us))
     if current.node is not None and change.changes_nodes:
         # Its condition `Ready` would only matter for a later change: whether an outage continues without a taint.
-        node = Node(current.name, current.node.uid, _NEWER, facts.taints)
+        labels = dict(current.node.labels or ())  # for policies
+        node = Node(current.name, current.node.uid, _NEWER, facts.taints, labels=labels)
         event = NodeEvent(type=EventType.MODIFIED, node=node, at_us=at_us, origin=_NOT_WRITTEN)
         for _ in node_slices(changed, event, rules, has_ready_since):
             pass

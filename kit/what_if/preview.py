@@ -161,6 +161,21 @@ def preview(
     )
 
 
+def changed_nodes(
+    cluster: PreviewCluster, change: PlannedChange, choice: NodeChoice, *, at_us: int, rules: RuleParameters
+) -> Iterator[NodeAggregate]:
+    """Give all nodes of the cluster as they would be known once the change was seen; arguments as for `preview`."""
+    has_ready_since = functools.partial(one_is_ready_since, [node.aggregate for node in cluster.nodes.values()])
+    for name, node in cluster.nodes.items():
+        if not choice.chooses(name, node.facts):
+            yield node.aggregate
+            continue
+        facts = changed_facts(node.facts, change)
+        yield changed_aggregate(
+            node.aggregate, facts, change, at_us=at_us, rules=rules, has_ready_since=has_ready_since
+        )
+
+
 def _outcomes(
     cluster: PreviewCluster,
     aggregate: NodeAggregate,

@@ -53,4 +53,4 @@ def test_commands_print_what_stands_behind_them(example: Example, tmp_path: Path
 
 
 def test_the_pages_have_examples() -> None:
-    assert [name for name, _ in CONSOLES] == ["replay.md"] * 7 + ["what-if.md"] * 4
+    assert [name for name, _ in CONSOLES] == ["replay.md"] * 8 + ["what-if.md"] * 5

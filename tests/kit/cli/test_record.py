@@ -56,6 +56,24 @@ def test_a_range_of_some_clusters_with_outputs(declared: Settings, tmp_path: Pat
     assert list((tmp_path / "none").iterdir()) == [tmp_path / "none" / "manifest.json"]
 
 
+def test_brakes_and_policies_are_recorded_and_played(declared: Settings, tmp_path: Path) -> None:
+    policy = tmp_path / "p.yaml"
+    policy.write_text("name: watch\nobserve: true\n")
+    assert run(declared, "policy", "apply", str(policy), "--why", "first").returncode == 0
+    assert run(declared, "import", INCIDENT, "--pace", "fast", "--restamp").returncode == 0
+    since = ("--cluster", "lab", "--since", "1m")
+    found = json.loads(run(declared, "record", str(tmp_path / "r"), *since, "-o", "json").stdout)
+    assert (found["clusters"], found["topics"]["policies"]) == ({"lab": 374}, 1)
+
+    steered = json.loads(run(declared, "replay", str(tmp_path / "r"), "-o", "json").stdout)
+    assert (steered["issued"], list(steered["held"])) == (0, ["policy/watch"])
+    assert steered["records"] == 374
+    free = json.loads(run(declared, "replay", str(tmp_path / "r"), "--unsteered", "-o", "json").stdout)
+    assert (free["issued"] > 0, free["held"]) == (True, {})
+    live = json.loads(run(declared, "replay", "-o", "json").stdout)
+    assert live == steered, "the topics of the service are replayed in the same way"
+
+
 def test_a_cluster_of_which_nothing_is_there_is_said(declared: Settings, tmp_path: Path) -> None:
     producer = KafkaProducer(bootstrap_servers=declared.bootstrap_servers)
     producer.send(declared.pods_topic, key=b"a", value=b"not JSON", partition=0)

@@ -157,3 +157,29 @@ def test_files_of_an_earlier_run_are_kept(tmp_path: Path) -> None:
     result = run(NOWHERE, "replay", INCIDENT, "--to", str(tmp_path))
     assert result.returncode == 2
     assert [file.name for file in tmp_path.iterdir()] == ["commands.jsonl"]
+
+
+def test_policies_of_a_file_stand_in_a_replay(tmp_path: Path) -> None:
+    path = tmp_path / "p.yaml"
+    path.write_text("name: calm\nsettle: 5s\n---\nname: watch\nobserve: true\nfor: {nodes: [n-001]}\n")
+    found = replayed("replay", INCIDENT, "--policy", str(path), "--against", "upstream")
+    plain = replayed("replay", INCIDENT)
+    assert (plain["held"], found["held"]) == ({}, {"policy/watch": 6})
+    differences = found["differences"]
+    assert isinstance(differences, list)
+    reasons = {(one["kind"], one["reason"]) for one in differences}
+    assert {("Later", "it waited for policy calm (settle)"), ("OnlyThere", "it waits at the end")} <= reasons
+    assert b"held at the end, policy/watch" in run(NOWHERE, "replay", INCIDENT, "--policy", str(path)).stdout
+    assert run(NOWHERE, "replay", INCIDENT, "--policy", str(tmp_path / "none")).returncode == 2
+
+
+def test_explain_names_what_holds(tmp_path: Path) -> None:
+    path = tmp_path / "p.yaml"
+    path.write_text("name: watch\nobserve: true\n")
+    text = run(NOWHERE, "explain", EDITED, INCIDENT, "--policy", str(path)).stdout.decode()
+    assert "The policy watch (revision 1, observe) holds it until somebody changes the policy." in text
+    pods = replayed("explain", EDITED, INCIDENT, "--policy", str(path))["pods"]
+    assert isinstance(pods, list)
+    assert [one["held"]["by"] for one in pods] == ["policy/watch/1/observe"]
+    refused = run(NOWHERE, "explain", EDITED, "--policy", str(path))
+    assert (refused.returncode, b"--policy needs a recording" in refused.stderr) == (2, True)

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from evictstream.models.instants import instant_us
 from evictstream.streams.broker.admin import declare_topics
 from evictstream.streams.broker.producers import open_producer
 from evictstream.streams.settings import Settings
@@ -72,6 +73,26 @@ def test_a_table_for_people() -> None:
     text = result.stdout.decode()
     assert "maintenance:NoExecute, not tolerated" in text
     assert "and 34 more; -o json has all" in text
+
+
+def test_policies_say_when_pods_are_evicted(tmp_path: Path) -> None:
+    path = tmp_path / "p.yaml"
+    path.write_text("name: calm\nsettle: 10s\n---\nname: watch\nobserve: true\nfor: {nodes: [n-007]}\n")
+    change = ("--taint", "maintenance:NoExecute", "--nodes", "n-001,n-007", "--policy", str(path), "--for", "60")
+    found = foreseen(*change)
+    at = instant_us(found["at"])
+    told = {
+        (one["node"], one["seconds"], one["heldBy"] or (instant_us(one["issuedAt"]) - at) / 1e6)
+        for one in found["pods"]
+    }
+    watched = "policy/watch/1/observe"
+    assert {one for one in told if one[0] == "n-001"} == {("n-001", 0, 10), ("n-001", 5, 10), ("n-001", 20, 20)}
+    assert {one for one in told if one[0] == "n-007"} == {("n-007", seconds, watched) for seconds in (0, 5, 20)}
+    lines = run(NOWHERE, "what-if", INCIDENT, *change).stdout.decode().splitlines()
+    assert "have to leave within 60 s     28" in lines
+    assert any(line.split()[:7] == ["lab/web-n-001-0", "n-001", "at", "once", "after", "10.0", "s"] for line in lines)
+    refused = run(NOWHERE, "what-if", INCIDENT, "--silent", "--zone", "z-a", "--policy", str(path))
+    assert (refused.returncode, b"omit --silent" in refused.stderr) == (2, True)
 
 
 @pytest.mark.parametrize(
@@ -197,6 +218,11 @@ def test_the_running_service(settings: Settings, tmp_path: Path) -> None:
     told = run(settings, *asked).stderr
     assert b"brake b-1 of anna holds evictions here (storm)" in told
     assert (b"policy slow of" in told, b"policy late of" in told) == (True, False)
+
+    policy = tmp_path / "p.yaml"
+    policy.write_text("name: calm\nsettle: 10s\n")
+    pods = json.loads(run(settings, *asked, "--policy", str(policy)).stdout)["pods"]
+    assert {one["heldBy"] for one in pods} == {"b-1"}, "the brake of the service counts as well"
 
 
 def pods_of(found: Any) -> list[tuple[object, ...]]:

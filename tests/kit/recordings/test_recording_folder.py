@@ -130,7 +130,7 @@ def no_recording(folder: Path) -> None:
 
 def of_a_later_version(folder: Path) -> None:
     manifest = json.loads((written(folder, [record(0)]) / "manifest.json").read_text())
-    (folder / "manifest.json").write_text(json.dumps(manifest | {"format": 3}))
+    (folder / "manifest.json").write_text(json.dumps(manifest | {"format": 4}))
 
 
 def with_a_broken_manifest(folder: Path) -> None:

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from evictstream.kit.inputs.opening import Input
 from evictstream.kit.replay.comparison import DifferenceKind
-from evictstream.kit.replay.policy_trial import ClauseEffect, PolicyTrial, try_policies
+from evictstream.kit.replay.held_effects import ClauseEffect
+from evictstream.kit.replay.policy_trial import PolicyTrial, try_policies
 from evictstream.kit.replay.sources import open_source
 from evictstream.models.steering.policies import Policies
 from evictstream.streams.settings import Settings

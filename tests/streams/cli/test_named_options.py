@@ -56,6 +56,7 @@ SAID_OF = {
     "kit/rules/kubectl": {"rules taint"},
     "kit/what_if/change.py": {"rules taint"},
     "kit/cli/policy_revisions.py": {"policy apply"},
+    "kit/cli/tried_policies.py": {"explain", "replay", "what-if"},
     "streams/cli/steering_records.py": {"hold", "release", "policy apply", "policy delete"},
     "streams/cli/confirmation.py": {"accept-gap", "cluster forget"},
     "kit/cli/incomplete.py": {*READERS, "import"},

@@ -1,0 +1,69 @@
+"""What holds an eviction now, since when it is due, and until when it is held."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from evictstream.models.eviction import NodeAggregate, PodState
+from evictstream.models.eviction.held_attempts import subject_of
+from evictstream.models.instants import instant_text
+from evictstream.models.steering.holds import Holder, is_of_policy, longest_hold
+from evictstream.models.steering.policies import held_or_limited_by
+
+
+class StandingHold(NamedTuple):
+    """An eviction that is held.
+
+    Attributes:
+        by: the id of a brake, or `policy/NAME/REVISION/CLAUSE`.
+        due_us: since when it is due, microseconds since 1970.
+        until_us: when it may go, as it stands now; None where no instant is known.
+    """
+
+    cluster: str
+    pod_uid: str
+    by: str
+    due_us: int
+    until_us: int | None
+
+
+def standing_hold(
+    aggregate: NodeAggregate, pod: PodState, holders: Sequence[Holder], now_us: int
+) -> StandingHold | None:
+    """Return what holds the open eviction of a pod; None if it has none, if it is not due, or if nothing holds it."""
+    eviction = pod.eviction
+    wakeup_us = None if eviction is None else eviction.wakeup_us
+    if eviction is None or wakeup_us is None or wakeup_us > now_us:
+        return None
+    subject, hold = subject_of(aggregate, pod, eviction, eviction.due), None
+    by = held_or_limited_by(holders, subject, now_us) if holders else None
+    if by is not None:
+        hold = longest_hold(holders, subject, now_us)
+    elif eviction.is_held_by_executor:
+        by = eviction.held_by
+    if by is None:
+        return None
+    until_us = None if hold is None else hold.until_us
+    return StandingHold(cluster=aggregate.cluster, pod_uid=pod.uid, by=by, due_us=subject.due_us, until_us=until_us)
+
+
+def hold_text(hold: StandingHold) -> str:
+    """Tell it."""
+    until = _until(hold)
+    return f"It is due since {instant_text(hold.due_us)}. {_holder(hold.by)} holds it {until}."
+
+
+def _holder(by: str) -> str:
+    if not is_of_policy(by):
+        return f"The brake {by}"
+    _, name, revision, clause = by.split("/", 3)
+    return f"The policy {name} (revision {revision}, {clause})"
+
+
+def _until(hold: StandingHold) -> str:
+    if hold.until_us is not None:
+        return f"until {instant_text(hold.until_us)}"
+    if not is_of_policy(hold.by):
+        return "until somebody releases it"
+    return "until it is its turn" if hold.by.endswith("/limit") else "until somebody changes the policy"
