@@ -1,4 +1,4 @@
-"""docs/replay.md and docs/what-if.md: their commands run, and print what stands behind them."""
+"""docs/replay.md, what-if.md and situations.md: their commands run, and print what stands behind them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.docs.shell_blocks import through
 from tests.harness import copies
 from tests.harness.ends import MAIN
 
-NAMES = ("replay.md", "what-if.md")
+NAMES = ("replay.md", "what-if.md", "situations.md")
 CONSOLES = [(name, example) for name in NAMES for example in examples(page(name)) if example.words == ("console",)]
 PATIENCE_SECONDS = 60.0
 COMMAND = re.compile(r"^\$ ((?:.*\\\n)*.*\n)", re.MULTILINE)
@@ -53,4 +53,4 @@ def test_commands_print_what_stands_behind_them(example: Example, tmp_path: Path
 
 
 def test_the_pages_have_examples() -> None:
-    assert [name for name, _ in CONSOLES] == ["replay.md"] * 8 + ["what-if.md"] * 5
+    assert [name for name, _ in CONSOLES] == ["replay.md"] * 8 + ["what-if.md"] * 5 + ["situations.md"] * 6
