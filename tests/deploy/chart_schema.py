@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from typing import Any, Final
 
+from evictstream.models.messages.fleet import LONGEST_LABEL_KEY, LONGEST_LABEL_VALUE, MOST_CLUSTER_LABELS
 from evictstream.streams.settings import Settings
 from tests.deploy.pages import ROOT
 
@@ -46,6 +47,14 @@ _NAME: Final[Schema] = {"type": "string", "maxLength": 253, "pattern": "^([a-z0-
 _GIVEN_NAME: Final[Schema] = {**_NAME, "minLength": 1}
 _PORT: Final[Schema] = {"type": "integer", "minimum": 1, "maximum": 65535}
 _TEXTS: Final[Schema] = {"type": "object", "additionalProperties": _TEXT}
+# As evictstream.streams.feed.cluster_labels reads them.
+_WORD: Final = "[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?"
+_CLUSTER_LABELS: Final[Schema] = {
+    "type": "object",
+    "maxProperties": MOST_CLUSTER_LABELS,
+    "propertyNames": {"pattern": f"^([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?{_WORD}$", "maxLength": LONGEST_LABEL_KEY},
+    "additionalProperties": {"type": "string", "maxLength": LONGEST_LABEL_VALUE, "pattern": f"^({_WORD})?$"},
+}
 _OBJECT: Final[Schema] = {"type": "object"}
 _OBJECTS: Final[Schema] = {"type": "array", "items": _OBJECT}
 _MODE: Final[Schema] = {"enum": ["observe", "delete", "evict"]}
@@ -152,7 +161,7 @@ def schema() -> Schema:
             }
         ),
         "worker": _closed(_PROGRAM),
-        "feed": _closed({**_PROGRAM, "newEpoch": _FLAG}),
+        "feed": _closed({**_PROGRAM, "newEpoch": _FLAG, "labels": _CLUSTER_LABELS}),
         "executor": _closed(
             {
                 **_PROGRAM,

@@ -44,6 +44,9 @@ SECURED: Final[Values] = {
 }
 
 # What all must render, pass the API server, and give commands that the program takes.
+LABELS: Final = {"tier": "gold", "topology.example.com/site": "fra", "empty": ""}
+"""Of clusters, as the feed takes them."""
+
 TAKEN: Final[dict[str, Values]] = {
     "least": {},
     "delete": {"executor": {"mode": "delete", "rate": 0.5, "events": "all"}},
@@ -65,7 +68,7 @@ TAKEN: Final[dict[str, Values]] = {
         "image": {"tag": "1.2.3", "digest": f"sha256:{'0' * 64}", "pullPolicy": "Always"},
         "imagePullSecrets": ["pull"],
         "settings": {"max_object_bytes": 1_000_000, "changelog_dirty_ratio": 0.3, "comparison_operators": True},
-        "feed": {"newEpoch": True, "replicas": 1},
+        "feed": {"newEpoch": True, "replicas": 1, "labels": LABELS},
         "worker": {"replicas": 16, "resources": {"requests": {"cpu": 2}, "limits": {"memory": "2Gi"}}},
         "health": {"port": 8080},
         "networkPolicy": {
@@ -100,6 +103,8 @@ REFUSED: Final[dict[str, tuple[Values, str]]] = {
     "text for a number": ({"worker": {"replicas": "two"}}, "/worker/replicas"),
     "a fraction": ({"worker": {"replicas": 1.5}}, "/worker/replicas"),
     "below zero": ({"feed": {"replicas": -1}}, "/feed/replicas"),
+    "a label with a number": ({"feed": {"labels": {"tier": 1}}}, "/feed/labels/tier"),
+    "a label with a space": ({"feed": {"labels": {"tier": "very good"}}}, "/feed/labels/tier"),
     "text for a flag": ({"worker": {"enabled": "yes"}}, "/worker/enabled"),
     "a number for text": ({"image": {"tag": 1.2}}, "/image/tag"),
     "no image": ({"image": {"repository": ""}}, "/image/repository"),

@@ -12,6 +12,8 @@ import jsonschema  # type: ignore[import-untyped]
 import pytest
 import yaml  # type: ignore[import-untyped]
 
+from evictstream.streams.errors import WrongUseError
+from evictstream.streams.feed.cluster_labels import labels_of
 from evictstream.streams.settings import Settings
 from tests.deploy.chart_schema import OWN, SCHEMA, schema, settings_schema, written
 from tests.deploy.chart_values import LEAST, REFUSED, TAKEN, Values, merged
@@ -56,6 +58,17 @@ def test_values_that_fit_are_taken(values: Values) -> None:
 @pytest.mark.parametrize(("values", "path"), REFUSED.values(), ids=REFUSED)
 def test_wrong_values_are_refused_with_their_path(values: Values, path: str) -> None:
     assert path in paths(merged(LEAST, values))
+
+
+@pytest.mark.parametrize("key", ["tier", "a.b/c", "a/b/c", "-a", "a.b/", "B/c", "x" * 64, "with space", "a=b"])
+def test_labels_of_clusters_are_taken_as_the_feed_takes_them(key: str) -> None:
+    """The schema may let through what is only too long; the feed says so."""
+    try:
+        taken = bool(labels_of([f"{key}=gold"])) and "=" not in key
+    except WrongUseError:
+        taken = False
+    refused = "/feed/labels" in paths(merged(LEAST, {"feed": {"labels": {key: "gold"}}}))
+    assert refused == (not taken and len(key) < 64)
 
 
 def test_each_value_has_a_default_or_has_to_be_given() -> None:

@@ -7,7 +7,8 @@ from typing import Final
 
 import pytest
 
-from tests.deploy.chart_values import LEAST, REFUSED, TAKEN, Values, merged
+from evictstream.streams.feed.cluster_labels import labels_of
+from tests.deploy.chart_values import LABELS, LEAST, REFUSED, TAKEN, Values, merged
 from tests.deploy.command_line import parse
 from tests.e2e.api_client import ApiClient, Object
 from tests.e2e.chart import CHART, NAMESPACE, RELEASE, helm, rendered
@@ -99,6 +100,18 @@ def test_a_name_of_two_clusters_is_refused() -> None:
     done = helm("template", RELEASE, str(CHART), values=merged(LEAST, values))
     assert done.returncode != 0
     assert "at '/clusters/2/name': the name a is given twice" in done.stderr
+
+
+def test_labels_of_clusters_reach_the_feed() -> None:
+    (feed,) = [
+        each
+        for each in rendered(merged(LEAST, {"feed": {"labels": LABELS}}))
+        if each["kind"] == "Deployment" and each["metadata"]["name"].endswith("-feed")
+    ]
+    (container,) = feed["spec"]["template"]["spec"]["containers"]
+    arguments = container["args"]
+    given = [arguments[place + 1] for place, word in enumerate(arguments) if word == "--label"]
+    assert labels_of(given) == LABELS
 
 
 def test_names_and_selectors_depend_on_the_release_alone() -> None:
