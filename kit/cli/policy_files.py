@@ -12,17 +12,20 @@ from pathlib import Path
 from typing import Annotated, Any, Final
 
 import msgspec
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, field_validator
+from pydantic import BeforeValidator, ConfigDict, Field, ValidationError, field_validator
 from ruamel.yaml import YAML
 from ruamel.yaml.comments import CommentedMap, CommentedSeq
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
 
+from evictstream.kit.cli.clause_fields import Length as _Length
+from evictstream.kit.cli.clause_fields import StrictFields as _Strict
+from evictstream.kit.cli.clause_fields import seconds_of as _seconds
+from evictstream.kit.cli.guard_clause import GuardFields
 from evictstream.kit.see.window_texts import read_window
 from evictstream.models.messages.policy import (
     HIGHEST_RATE,
     LABEL_PATTERN,
     LEAST_ABOVE_ALL_PRIORITIES,
-    LONGEST_CLAUSE_SECONDS,
     LONGEST_LABEL,
     LONGEST_PATTERN,
     LONGEST_POLICY_NAME,
@@ -70,21 +73,8 @@ class WrittenPolicy(msgspec.Struct, frozen=True, kw_only=True):
     spread_seconds: int
 
 
-def _seconds(value: object) -> int:
-    seconds = read_length(value) if isinstance(value, str) else None
-    if seconds is None:
-        message = "is not a length of time: write 30s, 5m, 2h or 1d"
-        raise ValueError(message)
-    return seconds
-
-
-_Length = Annotated[int, BeforeValidator(_seconds), Field(ge=1, le=LONGEST_CLAUSE_SECONDS)]
 _Pattern = Annotated[str, Field(min_length=1, max_length=LONGEST_PATTERN)]
 _Patterns = Annotated[list[_Pattern], Field(min_length=1, max_length=MOST_PATTERNS)]
-
-
-class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", strict=True)
 
 
 def _label(value: object) -> str:
@@ -185,6 +175,7 @@ class _Document(_Strict):
     patience: _Length | None = None
     limit: _Limit | None = None
     hold: _Hold | None = None
+    guard: GuardFields | None = None
     spread: Annotated[int, BeforeValidator(_seconds), Field(ge=0, le=LONGEST_POLICY_SPREAD_SECONDS)] = 60
 
     def policy(self) -> WrittenPolicy:
@@ -199,6 +190,7 @@ class _Document(_Strict):
                 patience_seconds=self.patience,
                 limit=None if self.limit is None else self.limit.limit(),
                 hold=None if self.hold is None else self.hold.hold(),
+                guard=None if self.guard is None else self.guard.guard(),
             ),
             spread_seconds=self.spread,
         )
@@ -329,9 +321,11 @@ def _line(document: CommentedMap, place: Sequence[int | str]) -> int:
 
 
 def _contradictions(spec: PolicySpec) -> Iterator[str]:
-    others = (spec.settle_seconds, spec.patience_seconds, spec.limit, spec.hold)
+    others, guard = (spec.settle_seconds, spec.patience_seconds, spec.limit, spec.hold, spec.guard), spec.guard
     if not (spec.observe or any(others)):
-        yield "does nothing: give settle, patience, limit, hold or observe"
+        yield "does nothing: give settle, patience, limit, hold, guard or observe"
+    if guard is not None and guard.count is None and guard.share_percent is None:
+        yield "guards nothing: give count, share or both in moreThan"
     if spec.observe and any(others):
         yield "observes, so its other clauses say nothing"
     if spec.excluded == PolicySelection():

@@ -5,8 +5,10 @@ from __future__ import annotations
 import datetime as dt
 import time
 
+import msgspec
+
 from evictstream.kit.cli.policy_files import WrittenPolicy
-from evictstream.models.messages.policy import POLICY_KIND, EarlierSpec, Policy
+from evictstream.models.messages.policy import MOST_INCIDENT_ANSWERS, POLICY_KIND, EarlierSpec, IncidentAnswer, Policy
 from evictstream.models.messages.vocabulary import API_VERSION
 from evictstream.models.steering.policies import MOST_POLICIES, Policies
 from evictstream.streams.cli.steering_records import check_why, who
@@ -63,4 +65,27 @@ def next_revision(name: str, policies: Policies, *, why: str, written: WrittenPo
         spec=spec,
         spread_seconds=spread_seconds,
         earlier=earlier,
+        answers=() if spec is None or standing is None else standing.kept_answers(),
+    )
+
+
+def answered(policies: Policies, name: str, answer: IncidentAnswer) -> Policy:
+    """Return the record after the one that stands, with an answer to one of its incidents; it does as before.
+
+    Raises:
+        FoundProblemError: there is no such policy any more, or its record cannot be read.
+    """
+    standing = policies.standing.get(name)
+    if standing is None or standing.policy.spec is None:
+        raise FoundProblemError(
+            f"there is no policy {name} any more, or it cannot be read", next_step="evictstream policy get shows them"
+        )
+    others = [one for one in standing.kept_answers() if one.incident != answer.incident]
+    return msgspec.structs.replace(
+        standing.policy,
+        revision=standing.policy.revision + 1,
+        by=who(),
+        applied_at=answer.answered_at,
+        earlier=standing.replaced_by(standing.policy.spec, time.time_ns() // 1_000),
+        answers=(answer, *others)[:MOST_INCIDENT_ANSWERS],
     )

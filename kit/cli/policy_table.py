@@ -11,7 +11,7 @@ import yaml  # type: ignore[import-untyped]
 from evictstream.kit.cli.see_tables import NOTHING, since_words
 from evictstream.kit.see.policies import ListedPolicy, clauses_text, length_text, rate_text, scope_text, selected_text
 from evictstream.kit.see.window_texts import window_text
-from evictstream.models.messages.policy import Policy, PolicyHold, PolicySelection
+from evictstream.models.messages.policy import Policy, PolicyGuard, PolicyHold, PolicySelection
 from evictstream.streams.cli.fitting import cut_end
 from evictstream.streams.cli.lists import ListColumn, ListKind
 
@@ -70,6 +70,8 @@ def file_text(policy: Policy) -> str:
             fields["limit"] = {"rate": rate_text(limit), "burst": limit.burst, "per": scope_text(limit)}
         if spec.hold is not None:
             fields["hold"] = _hold(spec.hold)
+        if spec.guard is not None:
+            fields["guard"] = _guard(spec.guard)
     fields["spread"] = length_text(policy.spread_seconds)
     return str(yaml.safe_dump(fields, sort_keys=False))
 
@@ -82,6 +84,20 @@ def _hold(hold: PolicyHold) -> dict[str, Any]:
     if hold.at_most_seconds is not None:
         fields["atMost"] = length_text(hold.at_most_seconds)
     return fields
+
+
+def _guard(guard: PolicyGuard) -> dict[str, Any]:
+    allowed: dict[str, Any] = {} if guard.count is None else {"count": guard.count}
+    if guard.share_percent is not None:
+        allowed["share"] = f"{guard.share_percent}%"
+    release = guard.release_after_seconds
+    return {
+        "moreThan": allowed,
+        "of": str(guard.of),
+        "within": length_text(guard.within_seconds),
+        "by": str(guard.by),
+        "release": "person" if release is None else f"after {length_text(release)}",
+    }
 
 
 def _selection(selection: PolicySelection) -> dict[str, Any]:

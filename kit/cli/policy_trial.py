@@ -43,6 +43,14 @@ def print_trial(trial: PolicyTrial) -> None:
     else:
         say("no eviction that was issued had to wait, and none waits at the end")
     say()
+    for cluster, incident, stands in trial.incidents:
+        word = "would wait for a person" if stands else "would have waited for a person, until its taints went"
+        say(
+            f"from {instant_text(incident.opened_us)} an incident of {cluster} {word}:"
+            f" {incident.taint} on more than {incident.limit} of {incident.known} nodes ({incident.policy})"
+        )
+    if trial.incidents:
+        say()
     rows = [["the same", str(trial.same), ""]]
     rows += [[words, count, reason] for words, count, _, reason in count_rows(trial.differences, _WORDS)]
     print_table(["issued", "evictions", "reason"], rows)
@@ -101,6 +109,20 @@ def print_trial_json(trial: PolicyTrial, policies: Iterable[Policy]) -> None:
             for one in trial.clauses
         ],
         "heldAtEnd": trial.held_at_end,
+        "incidents": [
+            {
+                "cluster": cluster,
+                "policy": incident.policy,
+                "taint": incident.taint,
+                "since": instant_text(incident.from_us),
+                "openedAt": instant_text(incident.opened_us),
+                "openedWith": incident.nodes,
+                "allowed": incident.limit,
+                "known": incident.known,
+                "stands": stands,
+            }
+            for cluster, incident, stands in trial.incidents
+        ],
         "same": trial.same,
     }
     rows = (difference_json(one, kind=one.kind, here="with", there="without") for one in trial.differences)

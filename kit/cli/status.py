@@ -41,7 +41,8 @@ def status(
     `*` is all clusters together. `SICK` are nodes with a `NoExecute` taint of node health. `OPEN` are all evictions
     that have not ended, `DUE` those whose deadline has come and that were not issued, `ISSUED` those that were, `HELD`
     those that a brake or policy holds. `WAITS` names what nobody wished: `feed`, the feed is silent; `gap`, input
-    expired unread. `SAID` is when a worker said it last, which it does each minute though nothing changes.
+    expired unread; `incident`, a guard waits for a person. `SAID` is when a worker said it last, which it does each
+    minute though nothing changes.
 
     It reads the topics that evictstream publishes for everyone, and nothing else: what it costs grows with the number
     of clusters, not of pods.

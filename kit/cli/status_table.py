@@ -34,6 +34,7 @@ def standings_kind(present_us: Callable[[], int]) -> ListKind[ListedStanding]:
             ListColumn("OLDEST DUE", lambda one: since_words(one.evictions.oldest_due_at, present_us()), is_wide=True),
             ListColumn("HELD BY", _holders, is_wide=True, cut=cut_end),
             ListColumn("BRAKES", lambda one: ",".join(one.brakes) or NOTHING, is_wide=True),
+            ListColumn("INCIDENTS", lambda one: ",".join(one.incidents) or NOTHING, is_wide=True),
             ListColumn("LABELS", _labels, is_wide=True),
             ListColumn("UID", lambda one: one.cluster_uid or NOTHING, is_wide=True),
         ),
@@ -48,16 +49,16 @@ def _nodes(one: ListedStanding) -> int:
 
 
 def _waits(one: ListedStanding) -> str:
-    """Say which gates of a cluster are closed; of the fleet, of how many clusters."""
-    gates = (("feed", one.silent_feeds), ("gap", one.gaps))
+    """Say which gates of a cluster are closed, and whether an incident waits; of the fleet, how many."""
+    gates = (("feed", one.silent_feeds), ("gap", one.gaps), ("incident", len(one.incidents)))
     if one.scope is SeenScope.FLEET:
         return " ".join(f"{name} {count}" for name, count in gates if count) or NOTHING
     return ",".join(name for name, count in gates if count) or NOTHING
 
 
 def _is_alarming(one: ListedStanding, now_us: int) -> bool:
-    """Whether somebody should look: evictions fail, a feed is silent or has a gap, or no worker reports."""
-    return bool(one.silent_feeds or one.gaps or one.evictions.failing) or one.is_old(now_us)
+    """Whether somebody should look: evictions fail or wait for a feed, input or a person, or no worker reports."""
+    return bool(one.silent_feeds or one.gaps or one.incidents or one.evictions.failing) or one.is_old(now_us)
 
 
 def _holders(one: ListedStanding) -> str:

@@ -15,6 +15,7 @@ from evictstream.kit.replay.held_effects import ClauseEffect, HeldEffects
 from evictstream.kit.replay.recorded_steering import RecordedSteering
 from evictstream.kit.replay.replay import Replay
 from evictstream.kit.replay.upstream_reasons import Reason
+from evictstream.kit.replay.virtual_partition import FoundIncident
 from evictstream.models.instants import SECOND_US
 from evictstream.models.messages.vocabulary import Verdict
 from evictstream.models.steering.holds import policy_holder
@@ -35,6 +36,7 @@ class PolicyTrial(NamedTuple):
         clauses: what each did.
         spared: evictions that were not issued, as their reason went while they waited.
         held_at_end: evictions that each policy still holds, by its name.
+        incidents: what guards would have held, also what ended by itself.
         same: evictions that were issued at the same time, within a second.
         differences: the others, by time; `here` is with the policies, `there` without them.
     """
@@ -50,6 +52,7 @@ class PolicyTrial(NamedTuple):
     held_at_end: dict[str, int]
     same: int
     differences: tuple[RunDifference, ...]
+    incidents: tuple[FoundIncident, ...] = ()
 
 
 def try_policies(
@@ -102,6 +105,7 @@ def try_policies(
         held_at_end={name: count for name in policies.standing if (count := held[policy_holder(name)])},
         same=len(pairs) - len(differences),
         differences=tuple(sorted(differences, key=lambda one: one.first)),
+        incidents=tuple(replay.incidents()),
     )
 
 

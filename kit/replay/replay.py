@@ -16,7 +16,7 @@ from evictstream.kit.replay.pod_observer import PodObserver
 from evictstream.kit.replay.recorded_steering import RecordedSteering
 from evictstream.kit.replay.simulated_executor import SimulatedExecutor
 from evictstream.kit.replay.standing_holds import StandingHold
-from evictstream.kit.replay.virtual_partition import ReplayedMessage, VirtualPartition
+from evictstream.kit.replay.virtual_partition import FoundIncident, ReplayedMessage, VirtualPartition
 from evictstream.models.eviction.cluster import EpochBegun
 from evictstream.streams.settings import Settings
 from evictstream.streams.worker.service_config import partition_config
@@ -120,6 +120,11 @@ class Replay:
     def objections(self) -> list[str]:
         """Say which recorded brakes and policies cannot be read: the service would evict nothing until they are."""
         return self._steering.objections()
+
+    def incidents(self) -> list[FoundIncident]:
+        """List the incidents that there were, the oldest first."""
+        found = itertools.chain.from_iterable(partition.incidents() for partition in self._partitions.values())
+        return sorted(found, key=lambda one: (one.incident.opened_us, one.incident.id))
 
     def addresses(self) -> Iterator[str]:
         """Give NAMESPACE/NAME of each pod that is known now."""

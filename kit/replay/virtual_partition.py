@@ -20,6 +20,7 @@ from evictstream.kit.replay.simulated_executor import AnsweringEvent, SimulatedE
 from evictstream.kit.replay.standing_holds import StandingHold, standing_hold
 from evictstream.kit.replay.story import Teller
 from evictstream.models.instants import MILLISECOND_US
+from evictstream.models.steering.incidents import OpenIncident
 from evictstream.streams.engine.core.outbox import Outbox
 from evictstream.streams.partition.config import PartitionConfig
 from evictstream.streams.partition.eviction_partition import EvictionPartition
@@ -48,6 +49,20 @@ class ReplayedMessage(NamedTuple):
     key: bytes
     value: bytes
     is_played: bool = False
+
+
+class FoundIncident(NamedTuple):
+    """An incident of a run.
+
+    Attributes:
+        cluster: where.
+        incident: as it was last.
+        stands: whether it has not ended.
+    """
+
+    cluster: str
+    incident: OpenIncident
+    stands: bool
 
 
 class VirtualPartition:
@@ -97,6 +112,7 @@ class VirtualPartition:
         self._count = 0
         self._place = 0
         self._played: collections.deque[RecordedRecord] = collections.deque()
+        self._incidents: dict[str, tuple[str, OpenIncident]] = {}
         self._played_offsets: collections.Counter[Role] = collections.Counter()
 
     def take_over(self, rows: Iterable[tuple[bytes, bytes]], at_us: int) -> Iterator[ReplayedMessage]:
@@ -132,6 +148,8 @@ class VirtualPartition:
             for event in () if self._executor is None else self._executor.gone(self.now_us):
                 self._play("pods", event)
             self._logic.fire(self.now_us, FIRE_LIMIT, self._outbox)
+            if self._logic.firing.guarding.is_on:
+                self._incidents |= {one[1].id: one for one in self._logic.firing.guarding.standing()}
             yield from self._flush()
         if to_us < self.now_us:
             self.set_back += 1
@@ -162,6 +180,12 @@ class VirtualPartition:
                 hold = standing_hold(nodes[key], nodes[key].pods[uid], holders, self.now_us)
                 if hold is not None:
                     yield hold
+
+    def incidents(self) -> Iterator[FoundIncident]:
+        """Give the incidents that there were."""
+        standing = {incident.id for _, incident in self._logic.firing.guarding.standing()}
+        for cluster, incident in self._incidents.values():
+            yield FoundIncident(cluster, incident, incident.id in standing)
 
     def addresses(self) -> Iterator[str]:
         """Give NAMESPACE/NAME of each pod that is known now."""

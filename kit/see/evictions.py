@@ -130,7 +130,7 @@ def of_node(
 ) -> Iterator[ListedEviction]:
     """Yield the open evictions of a node's pods."""
     gate = gate_of(node.cluster, now_us, silences, has_gap=node.has_gap)
-    standing = steering.of_cluster(node.aggregate.cluster, now_us)
+    standing = steering.of_cluster(node.aggregate.cluster, now_us, node.cluster.incidents)
     for pod in node.aggregate.pods.values():
         eviction = pod.eviction
         if eviction is not None and eviction.state is not EvictionState.DONE:

@@ -62,6 +62,7 @@ class ListedStanding(msgspec.Struct, frozen=True, gc=False, rename="camel", omit
     evictions: EvictionCounts
     heard_at: str | None = None
     brakes: tuple[str, ...] = ()
+    incidents: tuple[str, ...] = ()
     cluster_uid: str | None = None
     labels: dict[str, str] = {}
 
@@ -135,6 +136,7 @@ class FleetView:
             evictions=level.evictions,
             heard_at=None if feed is None else feed.heard_at,
             brakes=level.brakes,
+            incidents=level.incidents,
             cluster_uid=None if named is None else named.cluster_uid,
             labels={} if named is None else named.labels,
         )
@@ -154,6 +156,7 @@ def together(parts: Iterable[ListedStanding]) -> ListedStanding:
         evictions=_evictions([one.evictions for one in each]),
         heard_at=min((one.heard_at for one in each if one.heard_at is not None), default=None),
         brakes=tuple(dict.fromkeys(name for one in each for name in one.brakes))[:MOST_HOLDERS],
+        incidents=tuple(name for one in each for name in one.incidents)[:MOST_HOLDERS],
     )
 
 

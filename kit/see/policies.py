@@ -8,13 +8,14 @@ from typing import NamedTuple
 
 import msgspec
 
+from evictstream.kit.see.incidents import found_incidents
 from evictstream.kit.see.steering import Steering
 from evictstream.kit.see.stored_state import StoredState
 from evictstream.kit.see.window_texts import window_text
 from evictstream.models.eviction import EvictionState
 from evictstream.models.eviction.held_attempts import subject_of
 from evictstream.models.instants import instant_text
-from evictstream.models.messages.policy import Policy, PolicyLimit, PolicySelection, PolicySpec
+from evictstream.models.messages.policy import Policy, PolicyGuard, PolicyLimit, PolicySelection, PolicySpec
 from evictstream.models.steering.policies import Policies, held_or_limited_by
 
 MOST_PATTERNS_TOLD = 3
@@ -55,7 +56,17 @@ def clauses_text(spec: PolicySpec) -> str:
         parts.append(f"{rate_text(spec.limit)} per {scope_text(spec.limit)}")
     if spec.hold is not None:
         parts.append(f"hold outside of {' and '.join(map(window_text, spec.hold.outside_of))}")
+    if spec.guard is not None:
+        parts.append(guard_text(spec.guard))
     return ", ".join(parts)
+
+
+def guard_text(guard: PolicyGuard) -> str:
+    """Say what a guard allows: `guard above 20 or 10% of nodes per taint key within 10m`."""
+    allowed = [] if guard.count is None else [str(guard.count)]
+    if guard.share_percent is not None:
+        allowed.append(f"{guard.share_percent}%")
+    return f"guard above {' or '.join(allowed)} of nodes per taint key within {length_text(guard.within_seconds)}"
 
 
 def rate_text(limit: PolicyLimit) -> str:
@@ -118,9 +129,11 @@ def held_change(before: Steering, after: Steering, state: StoredState, now_us: i
     What a policy would let go little by little counts as released, and what it limits as held.
     """
     change = HeldChange(Counter(), Counter(), Counter())
+    incidents = {one.name: (one.state.incidents, found_incidents(one, after, now_us)) for one in state.clusters()}
     for stored in state.nodes():
         cluster = stored.aggregate.cluster
-        holders = before.of_cluster(cluster, now_us), after.of_cluster(cluster, now_us)
+        stand, would = incidents[cluster]
+        holders = before.of_cluster(cluster, now_us, stand), after.of_cluster(cluster, now_us, would)
         if not any(holders):
             continue
         for pod in stored.aggregate.pods.values():

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from evictstream.models.steering.brakes import NO_BRAKES, Brakes
 from evictstream.models.steering.holds import Holder
+from evictstream.models.steering.incidents import OpenIncident, standing_incidents
 from evictstream.models.steering.policies import NO_POLICIES, Policies
 
 
@@ -20,9 +22,10 @@ class Steering(NamedTuple):
     brakes: Brakes = NO_BRAKES
     policies: Policies = NO_POLICIES
 
-    def of_cluster(self, cluster: str, now_us: int) -> tuple[Holder, ...]:
-        """Return what may hold evictions of a cluster now."""
-        return (*self.brakes.of_cluster(cluster, now_us), *self.policies.of_cluster(cluster))
+    def of_cluster(self, cluster: str, now_us: int, incidents: Sequence[OpenIncident] = ()) -> tuple[Holder, ...]:
+        """Return what may hold evictions of a cluster now; `incidents` are those of its row."""
+        policies = self.policies.of_cluster(cluster)
+        return (*self.brakes.of_cluster(cluster, now_us), *policies, *standing_incidents(incidents, policies))
 
 
 UNSTEERED: Final = Steering()

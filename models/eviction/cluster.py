@@ -16,6 +16,7 @@ from evictstream.models.eviction.executor_queue import ExecutorQueue
 from evictstream.models.eviction.state import NodeAggregate
 from evictstream.models.instants import MILLISECOND_US, instant_text
 from evictstream.models.messages.signals import Heartbeat, Listed, QueueReport
+from evictstream.models.steering.incidents import OpenIncident
 
 
 class ClusterState(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -31,6 +32,8 @@ class ClusterState(msgspec.Struct, frozen=True, omit_defaults=True):
         labels: as its feed has last named them.
         published: sequence of its newest record on the fleet's topics; 0 if none stands there.
         published_zones: its zones of which records stand there.
+        incidents: those that its guards hold, in the order in which they began.
+        published_incidents: ids of incidents of which records stand on their topic.
     """
 
     nodes_heartbeat_at_us: int = 0
@@ -42,6 +45,8 @@ class ClusterState(msgspec.Struct, frozen=True, omit_defaults=True):
     labels: dict[str, str] = {}
     published: int = 0
     published_zones: tuple[str, ...] = ()
+    incidents: tuple[OpenIncident, ...] = ()
+    published_incidents: tuple[str, ...] = ()
 
     @property
     def is_heard(self) -> bool:

@@ -10,6 +10,7 @@ from evictstream.models.eviction.rule_parameters import RuleParameters
 from evictstream.models.eviction.state import Due, Eviction, NodeAggregate, PodState
 from evictstream.models.instants import SECOND_US
 from evictstream.models.steering.brakes import StandingBrake
+from evictstream.models.steering.guards import GuardedNode
 from evictstream.models.steering.holds import Holder, Subject
 
 BOTH_KNOW_US: Final = 5 * SECOND_US
@@ -36,6 +37,16 @@ def owed_after_held_us(
     if until_us <= (eviction.issued_at_us or 0):
         until_us = latest_us - rules.accepted_silence_us + BOTH_KNOW_US
     return min(latest_us, until_us)
+
+
+def guarded_node(aggregate: NodeAggregate, rules: RuleParameters) -> GuardedNode:
+    """Return a node as guards see it; of one that is gone, its row remembers when it was deleted."""
+    node = aggregate.node
+    if node is None:
+        until_us = max((memory.until_us for memory in aggregate.earlier_nodes.values()), default=0)
+        return GuardedNode(aggregate.name, gone_us=until_us - rules.remember_deleted_us)
+    taints = [(state.taint.key, state.since_us) for state in node.taints]
+    return GuardedNode(aggregate.name, taints, zone=node.zone, labels=node.labels)
 
 
 def subject_of(aggregate: NodeAggregate, pod: PodState, eviction: Eviction, due: Due) -> Subject:

@@ -24,6 +24,7 @@ ReadInstant = Annotated[Moment, Meta(extra_json_schema=_INSTANT)]
 
 NonEmptyText = Annotated[str, Meta(min_length=1)]
 EvictionIdText = Annotated[str, Meta(pattern="^[0-9a-f]{32}$")]
+IncidentId = Annotated[str, Meta(pattern="^[0-9a-f]{10}$")]
 Count = Annotated[int, Meta(ge=0)]
 Revision = Annotated[int, Meta(ge=1)]
 Epoch = Annotated[int, Meta(ge=0, le=LAST_EPOCH)]

@@ -12,7 +12,7 @@ import msgspec
 from msgspec import Meta
 
 from evictstream.models.messages import codec
-from evictstream.models.messages.fields import ApiVersion, Count, Epoch, InstantText, NonEmptyText
+from evictstream.models.messages.fields import ApiVersion, Count, Epoch, IncidentId, InstantText, NonEmptyText
 
 LEVEL_KIND: Final = "FleetLevel"
 CLUSTER_KIND: Final = "FleetCluster"
@@ -129,6 +129,13 @@ class FleetLevel(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_def
         Meta(
             max_length=MOST_HOLDERS,
             description="Of the whole cluster only: ids of brakes in force, whatever they hold, the oldest first.",
+        ),
+    ] = ()
+    incidents: Annotated[
+        tuple[IncidentId, ...],
+        Meta(
+            max_length=MOST_HOLDERS,
+            description="Of the whole cluster only: ids of incidents that wait for a person, the oldest first.",
         ),
     ] = ()
 

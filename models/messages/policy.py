@@ -13,7 +13,7 @@ import msgspec
 from msgspec import Meta
 
 from evictstream.models.messages import codec
-from evictstream.models.messages.fields import ApiVersion, NonEmptyText, ReadInstant, Revision
+from evictstream.models.messages.fields import ApiVersion, IncidentId, NonEmptyText, ReadInstant, Revision
 
 POLICY_KIND: Final = "Policy"
 
@@ -55,6 +55,15 @@ LONGEST_RATE_LABEL: Final = 317
 
 MOST_WINDOWS: Final = 20
 """Windows of a clause. A week with more has fewer reasons than windows: write another policy."""
+
+MOST_GUARDED: Final = 1_000_000
+"""Nodes that a guard allows at most; more than any cluster has is no guard."""
+
+MOST_INCIDENT_ANSWERS: Final = 100
+"""Answers to incidents in a record, the newest. An incident whose answer is gone waits again."""
+
+LONGEST_APPROVAL_SECONDS: Final = 7 * 86_400
+"""A week. What shall go later is approved again."""
 
 DAYS: Final = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 
@@ -160,6 +169,40 @@ class PolicyHold(
     ] = None
 
 
+_Guarded = Annotated[int, Meta(ge=0, le=MOST_GUARDED)]
+_Percent = Annotated[int, Meta(ge=0, le=100)]
+
+
+class GuardMeasure(enum.StrEnum):
+    """What a guard counts."""
+
+    NODES = "nodes"
+
+
+class GuardScope(enum.StrEnum):
+    """Of what a guard counts each by itself, in each cluster."""
+
+    TAINT_KEY = "taintKey"
+
+
+class PolicyGuard(
+    msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=True, kw_only=True, forbid_unknown_fields=True
+):
+    """How much may happen before evictions wait for a person. Of count and share, at least one, the lower binds."""
+
+    count: Annotated[_Guarded | None, Meta(description="So many are allowed; absent for no such number.")] = None
+    share_percent: Annotated[
+        _Percent | None, Meta(description="So many of a hundred are allowed, rounded down; absent for no such share.")
+    ] = None
+    of: Annotated[GuardMeasure, Meta(description="What is counted: nodes that carry the taint.")] = GuardMeasure.NODES
+    within_seconds: Annotated[_Length, Meta(description="Those count whose taints came within so long a time.")]
+    by: Annotated[GuardScope, Meta(description="Of what each is counted by itself.")] = GuardScope.TAINT_KEY
+    release_after_seconds: Annotated[
+        _Length | None,
+        Meta(description="An incident lets evictions go after so long; absent where a person has to approve it."),
+    ] = None
+
+
 class PolicySpec(
     msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=True, kw_only=True, forbid_unknown_fields=True
 ):
@@ -182,6 +225,7 @@ class PolicySpec(
     ] = None
     limit: Annotated[PolicyLimit | None, Meta(description="How fast they may be issued.")] = None
     hold: Annotated[PolicyHold | None, Meta(description="When they wait.")] = None
+    guard: Annotated[PolicyGuard | None, Meta(description="How much may happen before they wait for a person.")] = None
 
     @property
     def may_hold(self) -> bool:
@@ -198,6 +242,33 @@ class EarlierSpec(
     spec: PolicySpec
     ended_at: Annotated[
         ReadInstant | None, Meta(description="When it ended; absent for the append time of this record.")
+    ] = None
+
+
+class IncidentVerdict(enum.StrEnum):
+    """What a person says of an incident."""
+
+    APPROVED = "Approved"
+    """Its evictions may go."""
+    REJECTED = "Rejected"
+    """They wait until its taints are gone."""
+
+
+class IncidentAnswer(
+    msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=True, kw_only=True, forbid_unknown_fields=True
+):
+    """What a person says of one incident that a guard of the policy holds."""
+
+    incident: Annotated[IncidentId, Meta(description="The id of the incident.")]
+    verdict: Annotated[IncidentVerdict, Meta(description="Whether its evictions may go.")]
+    why: Annotated[NonEmptyText, Meta(description="For those who ask later.")]
+    by: Annotated[NonEmptyText, Meta(description="Who says so.")]
+    answered_at: Annotated[ReadInstant, Meta(description="When, for people.")]
+    counts_from: Annotated[
+        ReadInstant | None, Meta(description="Since when it counts; absent for the append time of this record.")
+    ] = None
+    expires_at: Annotated[
+        ReadInstant | None, Meta(description="Until when an approval counts; absent for no such end.")
     ] = None
 
 
@@ -225,6 +296,10 @@ class Policy(
     earlier: Annotated[
         tuple[EarlierSpec, ...],
         Meta(max_length=MOST_EARLIER_SPECS, description="Earlier revisions, the newest first."),
+    ] = ()
+    answers: Annotated[
+        tuple[IncidentAnswer, ...],
+        Meta(max_length=MOST_INCIDENT_ANSWERS, description="To incidents of its guard, the newest first."),
     ] = ()
 
 

@@ -2,8 +2,9 @@
 
 All policies that select an eviction bind: it waits for the longest of their holds. `observe` holds as long as the
 policy stands, `settle` until the taint has stood long enough, `hold` until a window opens. What nothing holds any more
-waits for its turn, where a `limit` says so (`limits.py`). A revision may hold what the next one does not. That is
-spread from the append time of the next one on, as after a brake, so a change releases no stampede. What the earlier
+waits for its turn, where a `limit` says so (`limits.py`). A `guard` lets what is due at once wait for a second, and
+what is too much wait for a person (`guards.py`, `incidents.py`). A revision may hold what the next one does not. That
+is spread from the append time of the next one on, as after a brake, so a change releases no stampede. What the earlier
 revision would have let go sooner goes sooner: a change holds nothing longer than no change.
 
 `Policies` is a value, as `Brakes` is.
@@ -18,12 +19,15 @@ from evictstream.models.instants import MILLISECOND_US, SECOND_US, microseconds,
 from evictstream.models.messages.policy import (
     MOST_EARLIER_SPECS,
     EarlierSpec,
+    IncidentAnswer,
     Policy,
+    PolicyGuard,
     PolicySelection,
     PolicySpec,
     decode_policy,
 )
 from evictstream.models.steering import holds
+from evictstream.models.steering.guards import LOOK_AROUND_US
 from evictstream.models.steering.holds import Hold, Holder, Subject, longest, longest_hold, policy_holder, share_us
 from evictstream.models.steering.limits import SCOPES, LimitedBy, scope_value
 from evictstream.models.steering.patterns import Patterns, trait_patterns
@@ -90,7 +94,8 @@ class _Clauses:
             return "observe", None
         settled_us = subject.taint_since_us + (self.spec.settle_seconds or 0) * SECOND_US
         open_us = now_us if self._windows is None else self._open_us(self._windows, subject, now_us)
-        until_us, clause = max((settled_us, "settle"), (open_us, "hold"))
+        looked_us = now_us if self.spec.guard is None else subject.taint_since_us + LOOK_AROUND_US
+        until_us, clause = max((settled_us, "settle"), (open_us, "hold"), (looked_us, "guard"))
         return (clause, until_us) if now_us < until_us else None
 
     def _open_us(self, windows: Windows, subject: Subject, now_us: int) -> int:
@@ -112,19 +117,25 @@ class StandingPolicy:
     Attributes:
         policy: the record.
         appended_us: its append time.
+        answers: to incidents, by id, and since when they count.
     """
 
-    __slots__ = ("_clauses", "_earlier", "appended_us", "policy")
+    __slots__ = ("_clauses", "_earlier", "answers", "appended_us", "policy")
 
     def __init__(self, policy: Policy, appended_us: int) -> None:
         self.policy = policy
         self.appended_us = appended_us
         self._clauses = None if policy.spec is None else _Clauses(policy.spec)
         self._earlier = tuple((self.ended_us(one), _Clauses(one.spec)) for one in policy.earlier)
+        self.answers = {one.incident: (one, self.counts_from_us(one)) for one in policy.answers}
 
     def ended_us(self, earlier: EarlierSpec) -> int:
         """Return when an earlier revision ended."""
         return self.appended_us if earlier.ended_at is None else microseconds(earlier.ended_at)
+
+    def counts_from_us(self, answer: IncidentAnswer) -> int:
+        """Return since when an answer counts."""
+        return self.appended_us if answer.counts_from is None else microseconds(answer.counts_from)
 
     def spreads(self, earlier: EarlierSpec, now_us: int) -> bool:
         """Whether what an earlier revision held may still have to wait."""
@@ -147,6 +158,12 @@ class StandingPolicy:
                 found.append(one)
         return tuple(found[:MOST_EARLIER_SPECS])
 
+    def kept_answers(self) -> tuple[IncidentAnswer, ...]:
+        """Return the answers for the record that replaces this one, the newest first."""
+        return tuple(
+            msgspec.structs.replace(answer, counts_from=moment_at(from_us)) for answer, from_us in self.answers.values()
+        )
+
     def is_over(self, now_us: int) -> bool:
         """Whether it is deleted, and can hold nothing any more."""
         return self.policy.spec is None and not any(self.spreads(one, now_us) for one in self.policy.earlier)
@@ -162,7 +179,12 @@ class StandingPolicy:
         if clauses is None and not earlier:
             return None
         return ClusterPolicy(
-            policy=self.policy, cluster=cluster, appended_us=self.appended_us, clauses=clauses, earlier=earlier
+            policy=self.policy,
+            cluster=cluster,
+            appended_us=self.appended_us,
+            clauses=clauses,
+            earlier=earlier,
+            answers=self.answers,
         )
 
 
@@ -175,6 +197,7 @@ class ClusterPolicy(NamedTuple):
         appended_us: the append time of the record.
         clauses: of the revision that stands; None if it is deleted, or selects nothing here.
         earlier: when earlier revisions have ended, and their clauses.
+        answers: as in `StandingPolicy`.
     """
 
     policy: Policy
@@ -182,11 +205,21 @@ class ClusterPolicy(NamedTuple):
     appended_us: int
     clauses: _Clauses | None
     earlier: tuple[tuple[int, _Clauses], ...]
+    answers: Mapping[str, tuple[IncidentAnswer, int]] = {}
 
     @property
     def holder(self) -> str:
         """Its name, as of what holds."""
         return policy_holder(self.policy.name)
+
+    @property
+    def guard(self) -> PolicyGuard | None:
+        """Its guard; None if it has none, or is deleted."""
+        return None if self.clauses is None else self.clauses.spec.guard
+
+    def select(self, subject: Subject) -> bool:
+        """Whether the revision that stands is about an eviction of its cluster."""
+        return self.clauses is not None and self.clauses.select(subject)
 
     def hold(self, subject: Subject, now_us: int) -> Hold | None:
         """Return until when it holds an eviction of its cluster; None if it does not."""
@@ -201,13 +234,15 @@ class ClusterPolicy(NamedTuple):
     def _spread(self, ended_us: int, was: _Clauses, subject: Subject, now_us: int) -> Hold | None:
         """Return until when an eviction waits that an earlier revision held at its end, or may have limited.
 
-        It waits no longer than the earlier revision would have held it. A limit has left nothing that says whether it
-        let an eviction wait: all that was due then is spread, unless a limit still binds.
+        It waits no longer than the earlier revision would have held it. Limits and guards have left nothing that says
+        whether they let an eviction wait: all that was due then is spread, unless a limit, or a guard, still binds.
         """
         if subject.due_us > ended_us or not was.select(subject):
             return None
         until_us = ended_us + share_us(subject.pod_uid, self.policy.spread_seconds)
-        if was.spec.limit is None or self.limit(subject) is not None:
+        is_limited = was.spec.limit is not None and self.limit(subject) is None
+        is_guarded = was.spec.guard is not None and (self.guard is None or not self.select(subject))
+        if not (is_limited or is_guarded):
             held = was.held(subject, ended_us)
             if held is None:
                 return None
@@ -294,6 +329,11 @@ class Policies(msgspec.Struct, frozen=True):
             return StandingPolicy(policy, appended_ms * MILLISECOND_US)
 
         return Policies(*holds.with_record(self.standing, self.unreadable, (key, value), read))
+
+    @property
+    def has_guards(self) -> bool:
+        """Whether a policy guards."""
+        return any(one.policy.spec is not None and one.policy.spec.guard is not None for one in self.standing.values())
 
     def objection(self) -> str | None:
         """Return why nothing may be evicted at all: a record cannot be read; None if all can."""

@@ -5,7 +5,7 @@
 | nodes, pods, results | append time | by time | partition count, policy, time stamps |
 | commands, decisions, dead letters | free | by time | partition count, policy |
 | feeds | free | compacted | policy |
-| clusters, fleet | free | compacted | partition count, policy |
+| clusters, fleet, incidents | free | compacted | partition count, policy |
 | brakes, policies | append time | compacted | partition count, policy, time stamps |
 | state changelog | append time | compacted | partition count, policy, time stamps |
 
@@ -64,7 +64,7 @@ class TopicSpec:
 def topic_specs(settings: Settings) -> tuple[TopicSpec, ...]:
     """Return the specification of every topic.
 
-    In this order: inputs, outputs, changelog, feeds, brakes, policies, clusters, fleet.
+    In this order: inputs, outputs, changelog, feeds, brakes, policies, clusters, fleet, incidents.
     """
     return (
         *(_input(settings, name) for name in settings.input_topics),
@@ -77,6 +77,7 @@ def topic_specs(settings: Settings) -> tuple[TopicSpec, ...]:
         _steering(settings, settings.policies_topic),
         _published(settings, settings.clusters_topic),
         _published(settings, settings.fleet_topic),
+        _published(settings, settings.incidents_topic),
     )
 
 

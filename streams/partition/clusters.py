@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from evictstream.models.eviction import NodeAggregate
     from evictstream.models.eviction.executor_queue import ExecutorQueue
     from evictstream.models.messages.signals import Heartbeat, Listed, QueueReport
+    from evictstream.models.steering.incidents import OpenIncident
     from evictstream.streams.engine.core.outbox import Outbox
 
 CLUSTER_PREFIX = b"cluster\x00"
@@ -127,7 +128,10 @@ class Clusters:
         """Make all earlier records of a cluster void, heartbeats included; what is published has to be taken back."""
         before = self.named(cluster).state
         state = ClusterState(
-            forgotten_at_us=appended_at_us, published=before.published, published_zones=before.published_zones
+            forgotten_at_us=appended_at_us,
+            published=before.published,
+            published_zones=before.published_zones,
+            published_incidents=before.published_incidents,
         )
         self._write(cluster, state, outbox)
         self.accept_gap(cluster, outbox)
@@ -139,6 +143,16 @@ class Clusters:
         """
         state = msgspec.structs.replace(cluster.state, published=sequence, published_zones=zones)
         self._write(cluster.name, state, outbox)
+        if cluster.is_empty:
+            self.by_key.pop(cluster.key, None)
+
+    def keep_incidents(self, cluster: Cluster, incidents: tuple[OpenIncident, ...], outbox: Outbox) -> None:
+        """Keep the incidents of a cluster."""
+        self._write(cluster.name, msgspec.structs.replace(cluster.state, incidents=incidents), outbox)
+
+    def published_incidents(self, cluster: Cluster, ids: tuple[str, ...], outbox: Outbox) -> None:
+        """Keep of which incidents of a cluster records stand on their topic."""
+        self._write(cluster.name, msgspec.structs.replace(cluster.state, published_incidents=ids), outbox)
         if cluster.is_empty:
             self.by_key.pop(cluster.key, None)
 

@@ -43,6 +43,7 @@ class PartitionConfig:
     dead_letters_topic: str
     clusters_topic: str
     fleet_topic: str
+    incidents_topic: str
     partitions: int
     rules: RuleParameters
     limits: InputLimits

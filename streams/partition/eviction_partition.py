@@ -315,6 +315,7 @@ class EvictionPartition:
         self.firing.waiting_for_feed.pop(cluster.name, None)
         self._effects.pending.pop(cluster.name, None)
         self._effects.levels.pop(cluster.name, None)
+        self._effects.guarding.left(cluster.name)
         self._clusters.forget(cluster.name, record.timestamp * MILLISECOND_US, outbox)
 
     def caught_up(self, now_us: int, outbox: Outbox) -> Iterator[Part]:

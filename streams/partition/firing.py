@@ -36,6 +36,7 @@ class Firing:
 
     Attributes:
         held: what is due and held by brakes or policies.
+        guarding: what guards count.
         waiting_for_feed: due wake-ups of clusters whose feed is silent, by cluster, then by node key and pod UID.
     """
 
@@ -51,16 +52,21 @@ class Firing:
         """`nodes` are all of the partition, by the keys of their timers; an empty one is dropped here."""
         self.waiting_for_feed: dict[str, dict[tuple[bytes, str], Wakeup]] = {}
         self._look_again_at_us = 0
+        self._has_to_look = False
         self._config = config
         self._nodes = nodes
         self._clusters = clusters
         self._timers = timers
         self._effects = effects
         self.held = effects.held
+        self.guarding = effects.guarding
 
     def next_due_at_us(self) -> int | None:
-        """When to fire next: at the earliest timer, and soon while wake-ups wait for a silent feed or a hold."""
-        if self.held.has_changed:
+        """When to fire next: at the earliest timer, and soon while wake-ups wait for a silent feed or a hold.
+
+        At once when a guard has to count, or may be exceeded.
+        """
+        if self.held.has_changed or self.guarding.has_work or self._has_to_look:
             return 0
         look_again_at_us = self._look_again_at_us if self.waiting_for_feed or self.held.by_cluster else None
         instants = (self._timers.next_at_us(), self.held.limits.next_at_us(), look_again_at_us)
@@ -73,6 +79,8 @@ class Firing:
         and policies are those of now for the whole turn.
         """
         self.held.begin_turn(now_us)
+        self._has_to_look = False
+        self.guarding.turn(now_us, outbox)
         silent = {cluster.name for cluster in self._clusters.silent(now_us - self._config.feed_silence_us)}
         self._wake_heard(silent)
         self._look_again_at_us = now_us + LOOK_AGAIN_US
@@ -92,6 +100,8 @@ class Firing:
     def _wake(self, aggregate: NodeAggregate, uid: str, now_us: int, outbox: Outbox) -> int:
         """Let an aggregate decide; returns what that cost beyond 1."""
         cluster = self._clusters.named(aggregate.cluster)
+        if self.guarding.uncounted:
+            self.guarding.ensure(cluster.name, now_us, outbox)
         state, held, place = cluster.state, self.held, (aggregate.timer_key, uid)
         changes = fire(
             aggregate,
@@ -117,8 +127,13 @@ class Firing:
             if not cluster.nodes:
                 del self._effects.pending[cluster.name]
                 self._effects.levels.pop(cluster.name, None)
+                self.guarding.left(cluster.name)
                 self._clusters.drop_empty(cluster, outbox)
         return cost
+
+    def look_at_policies(self) -> None:
+        """Have the next turn come at once if there are other policies: an incident is found before it is due."""
+        self._has_to_look = self.held.is_behind or self.guarding.is_new
 
     def overdue(self, now_us: int, limit: int) -> Iterator[Overdue]:
         """Yield evictions that are due, have not fired, and are not held, those that wait for their feed first.

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from evictstream.models.steering.brakes import NO_BRAKES
 from evictstream.models.steering.holds import holder_of, policy_holder
+from evictstream.models.steering.incidents import standing_incidents
 from evictstream.models.steering.limits import Limits
 from evictstream.models.steering.policies import NO_POLICIES
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from evictstream.models.steering.limits import PodPlace
     from evictstream.models.steering.policies import ClusterPolicy, Policies
     from evictstream.streams.engine.core.timers import TimerHeap
+    from evictstream.streams.partition.clusters import Clusters
 
 WOKEN_PER_TURN: Final = 1_000
 """Wake-ups for evictions whose hold has changed, about 2 ms; all at once would delay other clusters."""
@@ -38,6 +40,7 @@ class HeldEvictions:
     __slots__ = (
         "_brakes",
         "_changed",
+        "_clusters",
         "_now_us",
         "_policies",
         "_policies_of",
@@ -50,7 +53,11 @@ class HeldEvictions:
     )
 
     def __init__(
-        self, read_brakes: Callable[[], Brakes], read_policies: Callable[[], Policies], timers: TimerHeap
+        self,
+        read_brakes: Callable[[], Brakes],
+        read_policies: Callable[[], Policies],
+        timers: TimerHeap,
+        clusters: Clusters,
     ) -> None:
         """`read_brakes` and `read_policies` give the newest ones: the same object until they change."""
         self.by_cluster: dict[str, dict[PodPlace, str]] = {}
@@ -58,12 +65,24 @@ class HeldEvictions:
         self._read_brakes = read_brakes
         self._read_policies = read_policies
         self._timers = timers
+        self._clusters = clusters
         self._brakes = NO_BRAKES
         self._policies = NO_POLICIES
         self._policies_of: dict[str, tuple[ClusterPolicy, ...]] = {}  # until they change
         self._changed: dict[PodPlace, str] = {}  # each once, however often what holds it changes
         self._standing: dict[str, Sequence[Holder]] = {}  # of this turn
         self._now_us = 0
+
+    @property
+    def policies(self) -> Policies:
+        """Those of this turn."""
+        return self._policies
+
+    @property
+    def is_behind(self) -> bool:
+        """Whether other policies can be read than those of the last turn."""
+        policies = self._read_policies()
+        return policies is not self._policies and not policies.unreadable
 
     @property
     def has_changed(self) -> bool:
@@ -104,11 +123,22 @@ class HeldEvictions:
             return ()
         standing = self._standing.get(cluster)
         if standing is None:
-            policies = self._policies_of.get(cluster)
-            if policies is None:
-                policies = self._policies_of[cluster] = self._policies.of_cluster(cluster)
-            standing = self._standing[cluster] = (*self._brakes.of_cluster(cluster, self._now_us), *policies)
+            policies, incidents = self.policies_of(cluster), self._clusters.named(cluster).state.incidents
+            guarded = standing_incidents(incidents, policies) if incidents else ()
+            standing = (*self._brakes.of_cluster(cluster, self._now_us), *policies, *guarded)
+            self._standing[cluster] = standing
         return standing
+
+    def policies_of(self, cluster: str) -> tuple[ClusterPolicy, ...]:
+        """Return the policies that may hold evictions of a cluster in this turn."""
+        policies = self._policies_of.get(cluster)
+        if policies is None:
+            policies = self._policies_of[cluster] = self._policies.of_cluster(cluster)
+        return policies
+
+    def look_at_incidents(self, cluster: str) -> None:
+        """Take in that the incidents of a cluster are others than before."""
+        self._standing.pop(cluster, None)
 
     def holds(self, cluster: str, place: PodPlace) -> str | None:
         """Return what has held an eviction until now."""

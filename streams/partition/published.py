@@ -1,4 +1,4 @@
-"""What a partition publishes of its clusters, on the topics `clusters` and `fleet` (docs/messages.md#fleet).
+"""What a partition publishes of its clusters (docs/messages.md#fleet); `published_incidents.py` has the incidents.
 
 Once a second it looks at each cluster; what has changed goes into the outbox, and so into the transaction of the rows
 that it speaks of. Steps only count (`models.eviction.levels`). A cluster's row has the sequence of its newest record: a
@@ -27,6 +27,7 @@ from evictstream.models.messages.fleet import (
     NodeCounts,
 )
 from evictstream.models.messages.vocabulary import API_VERSION
+from evictstream.streams.partition.published_incidents import PublishedIncidents
 
 if TYPE_CHECKING:
     from evictstream.models.eviction.cluster import Cluster
@@ -59,6 +60,7 @@ class _Standing(NamedTuple):
     is_silent: bool = False
     has_gap: bool = False
     brakes: tuple[str, ...] = ()
+    incidents: tuple[str, ...] = ()
 
 
 class _Published(NamedTuple):
@@ -101,7 +103,7 @@ class PublishedFleet:
         levels: how clusters with nodes stand.
     """
 
-    __slots__ = ("_clusters", "_config", "_firing", "_identities", "_published", "levels")
+    __slots__ = ("_clusters", "_config", "_firing", "_identities", "_incidents", "_published", "levels")
 
     def __init__(
         self, config: PartitionConfig, clusters: Clusters, levels: Mapping[str, ClusterLevels], firing: Firing
@@ -112,6 +114,9 @@ class PublishedFleet:
         self._firing = firing
         self._published: dict[bytes, _Published] = {}
         self._identities: dict[str, tuple[object, ...]] = {}
+        self._incidents = PublishedIncidents(
+            config, clusters, levels, guarding=firing.guarding, next_sequence=self._next_sequence
+        )
 
     def turn(self, now_us: int, outbox: Outbox) -> Iterator[None]:
         """Publish what has changed since the last turn; at most one turn a second.
@@ -119,6 +124,7 @@ class PublishedFleet:
         Between two slices, of 2 ms, others may run. Nothing is published while a step is half done: its rows are put
         aside, and a record would speak of them. What is left out waits for the next turn.
         """
+        self._firing.look_at_policies()
         brakes = _BrakesInForce(self._config.brakes(), now_us)
         cost = 0
         for cluster in list(self._clusters.by_key.values()):
@@ -128,6 +134,11 @@ class PublishedFleet:
             if cost >= _LOOKS_IN_SLICE:
                 cost = 0
                 yield
+        yield from self._incidents.turn(now_us, outbox)
+
+    def incidents_since_us(self, now_us: int) -> dict[tuple[str, str], int]:
+        """Return since when the oldest incident waits for a person that does, by policy and cluster."""
+        return self._firing.guarding.waiting_since_us(now_us)
 
     def _look(self, cluster: Cluster, now_us: int, brakes: _BrakesInForce, outbox: Outbox) -> int:
         """Publish what has changed of a cluster; returns what that cost."""
@@ -154,7 +165,8 @@ class PublishedFleet:
         held, state = self._firing.held_of(cluster.name), cluster.state
         is_silent = state.is_silent(now_us - self._config.feed_silence_us)
         has_gap = self._clusters.gap is not None
-        key, mark = level_key(cluster.name), (levels.changes, is_silent, has_gap, brakes, held)
+        incidents = self._firing.guarding.waiting(cluster.name, now_us)[:MOST_HOLDERS] if state.incidents else ()
+        key, mark = level_key(cluster.name), (levels.changes, is_silent, has_gap, brakes, incidents, held)
         if self._is_known(key, levels, mark, now_us):
             return 0
         holders = [HeldCount(by, waits.count, waits.oldest_at_us) for by, waits in held.items()]
@@ -165,6 +177,7 @@ class PublishedFleet:
             is_silent=is_silent,
             has_gap=has_gap,
             brakes=brakes,
+            incidents=incidents,
         )
         if not self._is_new(key, standing, mark, now_us):
             return _LOOKS_LIKE_A_COUNT
@@ -243,6 +256,7 @@ class PublishedFleet:
             feed=feed,
             has_gap=standing.has_gap,
             brakes=standing.brakes,
+            incidents=standing.incidents,
         )
         outbox.send(self._config.fleet_topic, level_key(cluster.name, zone), encode(level), LEVEL_HEADERS)
 

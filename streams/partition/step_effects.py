@@ -13,6 +13,7 @@ from evictstream.models.eviction.levels import ClusterLevels, has_to_count
 from evictstream.models.messages.vocabulary import DecisionKind
 from evictstream.streams.engine.core.batches import UnusableRecord
 from evictstream.streams.partition.dead_letters import put_dead_letter
+from evictstream.streams.partition.guarding import Guarding
 from evictstream.streams.partition.held import HeldEvictions
 from evictstream.streams.partition.issued_evictions import IssuedEvictions
 from evictstream.streams.partition.messages import MessageWriter
@@ -38,6 +39,7 @@ class StepEffects:
         pending: open evictions by cluster, 0 for clusters that have nodes here but none.
         issued: issued evictions that have not ended, and those of them without a result since.
         held: those that are due and that brakes or policies hold.
+        guarding: what guards count.
         levels: how clusters with nodes here stand.
         counts: what became of the records of the input that is being applied.
     """
@@ -49,6 +51,7 @@ class StepEffects:
         "_timers",
         "_writer",
         "counts",
+        "guarding",
         "held",
         "issued",
         "levels",
@@ -60,7 +63,8 @@ class StepEffects:
         self.counts: collections.Counter[str] = collections.Counter()
         self.issued = IssuedEvictions()
         self.levels: dict[str, ClusterLevels] = {}
-        self.held = HeldEvictions(config.brakes, config.policies, timers)
+        self.held = HeldEvictions(config.brakes, config.policies, timers, clusters)
+        self.guarding = Guarding(config, clusters, self.held)
         self._clusters = clusters
         self._partition = partition
         self._config = config
@@ -91,6 +95,8 @@ class StepEffects:
         self._count(aggregate, [(None, aggregate.pods[uid].eviction) for uid in uids])
 
     def _count(self, aggregate: NodeAggregate, moves: Sequence[Move]) -> None:
+        if self.guarding.is_on and has_to_count(aggregate):
+            self.guarding.see(aggregate)
         levels = self.levels.get(aggregate.cluster)
         if levels is None:
             levels = self.levels[aggregate.cluster] = ClusterLevels()

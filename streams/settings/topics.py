@@ -155,12 +155,17 @@ class TopicSettings(SettingsGroup):
         return f"{self.topic_prefix}fleet"
 
     @property
+    def incidents_topic(self) -> str:
+        """What guards hold until a person answers."""
+        return f"{self.topic_prefix}incidents"
+
+    @property
     def changelog_topic(self) -> str:
         """Rows. Faust names it after application and table (`state`)."""
         return f"{self.faust_app_id}-state-changelog"
 
     @property
-    def written_topics(self) -> tuple[str, str, str, str, str]:
+    def written_topics(self) -> tuple[str, ...]:
         """What workers write beside the changelog."""
         return (
             self.commands_topic,
@@ -168,6 +173,7 @@ class TopicSettings(SettingsGroup):
             self.dead_letters_topic,
             self.clusters_topic,
             self.fleet_topic,
+            self.incidents_topic,
         )
 
     @property

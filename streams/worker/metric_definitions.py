@@ -80,6 +80,11 @@ class WorkerMetric:
         "How long ago the eviction became due that a brake or policy has held first.",
         ("brake", "cluster"),
     )
+    INCIDENT_SECONDS = GaugeMetric(
+        "evictstream_incident_waiting_seconds",
+        "How long the oldest incident has waited for a person that a policy's guard holds.",
+        ("policy", "cluster"),
+    )
     BRAKES = GaugeMetric("evictstream_brakes", "Brakes that have not ended.")
     BRAKE_SECONDS = GaugeMetric(
         "evictstream_brake_seconds", "Time since the record of a brake that has not ended was written.", ("brake",)

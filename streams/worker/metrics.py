@@ -2,7 +2,8 @@
 
 `metric_definitions.py` has names, labels and meanings, `streams.partition.counters` the counts and histograms,
 `snapshot.py` the state of partitions. All units are seconds and counts. The number of labels is limited: partitions by
-their setting, clusters by `CLUSTERS_SHOWN`, brakes by `BRAKES_SHOWN`.
+their setting, clusters by `CLUSTERS_SHOWN`, brakes by `BRAKES_SHOWN`, incidents by
+`INCIDENTS_SHOWN`.
 """
 
 from __future__ import annotations
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
 _Key = TypeVar("_Key")
 
 CLUSTERS_SHOWN = 100  # most clusters with series of their own, so that a scrape stays small; most open evictions first
+INCIDENTS_SHOWN = 20  # most policies and clusters with a series of their own, whose incidents wait longest
 BRAKES_SHOWN = 20  # most brakes with series of their own, those that hold most or stand longest
 _OTHERS = "_other"  # a cluster with this name would share the series of those that are not shown
 
@@ -88,6 +90,7 @@ class WorkerMetrics(Collector):
             self._of_worker(),
             self._of_partitions(snapshot),
             self._of_evictions(snapshot),
+            self._of_incidents(snapshot),
             self._of_brakes(),
             self._of_policies(),
         )
@@ -180,6 +183,12 @@ class WorkerMetrics(Collector):
             _ages({cluster: part.oldest_at_us for cluster, part in unanswered.items()}, now_us)
         )
         yield WorkerMetric.FEED_SILENT.of(_ages(silent, now_us))
+
+    def _of_incidents(self, snapshot: Snapshot) -> Iterator[Metric]:
+        since_us = {place: at_us for view in snapshot.partitions for place, at_us in view.incidents_since_us.items()}
+        oldest = sorted(since_us, key=lambda place: since_us[place])[:INCIDENTS_SHOWN]
+        now_us = self._clock.now_us()
+        yield WorkerMetric.INCIDENT_SECONDS.of(_ages({place: since_us[place] for place in oldest}, now_us))
 
     def _of_brakes(self) -> Iterator[Metric]:
         brakes, now_us = self._brakes.brakes, self._clock.now_us()

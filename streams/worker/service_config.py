@@ -48,6 +48,7 @@ def partition_config(settings: Settings, record_limit_bytes: int) -> PartitionCo
         dead_letters_topic=settings.dead_letters_topic,
         clusters_topic=settings.clusters_topic,
         fleet_topic=settings.fleet_topic,
+        incidents_topic=settings.incidents_topic,
         partitions=settings.partitions,
         rules=rule_parameters(settings),
         limits=InputLimits(settings.max_object_bytes, int(settings.max_event_delay_seconds * SECOND_US)),

@@ -37,6 +37,7 @@ class PartitionView:
         pending: open evictions by cluster, 0 for known clusters without one.
         waiting: due evictions that may not fire, by gate and cluster.
         held: due evictions that a brake or policy holds, by its name and cluster.
+        incidents_since_us: since when the oldest incident waits for a person, by policy and cluster; microseconds UTC.
         unanswered: evictions that were issued and not answered since, by cluster.
         owed_since_us: since when the oldest eviction is due that has not ended, by cluster; microseconds UTC.
         silent_since_us: append time of the newest heartbeat of each feed that is silent for too long, by cluster.
@@ -54,6 +55,7 @@ class PartitionView:
     owed_since_us: Mapping[str, int] = dataclasses.field(default_factory=dict)
     silent_since_us: Mapping[str, int] = dataclasses.field(default_factory=dict)
     held: Mapping[tuple[str, str], Waiting] = dataclasses.field(default_factory=dict)
+    incidents_since_us: Mapping[tuple[str, str], int] = dataclasses.field(default_factory=dict)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -95,6 +97,7 @@ def view_of(
         # A heartbeat that is there and not read yet does not make a feed silent: brokers may be away from this worker.
         silent_since_us={} if math.isinf(age) else logic.silent_since_us(now_us - int(age * SECOND_US)),
         held=held,
+        incidents_since_us=logic.published.incidents_since_us(now_us),
     )
 
 

@@ -24,6 +24,7 @@ from evictstream.models.messages.decision import decode_decision
 from evictstream.models.messages.decoding import read_node_record, read_pod_record
 from evictstream.models.messages.executor_report import decode_report
 from evictstream.models.messages.fleet import decode_fleet_cluster, decode_fleet_level
+from evictstream.models.messages.incident import decode_incident
 from evictstream.models.messages.policy import decode_policy
 from evictstream.models.messages.result import decode_result
 from evictstream.models.messages.schemas import MESSAGES, schema_texts
@@ -57,6 +58,7 @@ JSON = [example for example in EXAMPLES if example.words[0] == "json" and exampl
 DECODERS: dict[str, Callable[[str], object]] = {
     "brake": decode_brake,
     "policy": decode_policy,
+    "incident": decode_incident,
     "command": decode_command,
     "decision": decode_decision,
     "executor-report": decode_report,

@@ -14,6 +14,7 @@ from tests.deploy.pages import ROOT, examples
 
 NOT_RUN: Final = {
     "in-ci": "tests/kit/demo/test_demo_command.py plays the demo",
+    "needs-an-incident": "needs an incident that stands: tests/kit/cli/test_incidents.py has one",
     "needs-cluster": "needs a cluster or objects: tests/e2e/test_migration.py, test_chart_runs.py and others have them",
     "needs-kafka-tools": "Kafka's scripts are not installed: tests/harness/rights.py grants what the page grants",
     "needs-own-program": "needs a reader's own feed or executor: tests/kit/conformance/test_command.py has one",

@@ -26,6 +26,7 @@ def one_partition(now_us: Callable[[], int]) -> PartitionConfig:
         dead_letters_topic="dead-letters",
         clusters_topic="clusters",
         fleet_topic="fleet",
+        incidents_topic="incidents",
         partitions=1,
         rules=RuleParameters(),
         limits=InputLimits(),

@@ -27,6 +27,7 @@ from tests.mutations.ends import OF_ENDS
 from tests.mutations.feeds import OF_FEEDS
 from tests.mutations.fleet import OF_FLEET
 from tests.mutations.group_and_brokers import OF_GROUP_AND_BROKERS
+from tests.mutations.guards import OF_GUARDS
 from tests.mutations.matching import NoPlaceError, carry_out
 from tests.mutations.outside import FROM_OUTSIDE
 from tests.mutations.policies import OF_POLICIES
@@ -54,6 +55,7 @@ ALL = (
     *OF_BRAKES,
     *OF_POLICIES,
     *OF_FLEET,
+    *OF_GUARDS,
     *OF_TRAITS,
     *OF_WINDOWS,
     *BY_TORTURE,

@@ -15,6 +15,7 @@ from evictstream.models.messages.dead_letter import DeadLetterHeaders
 from evictstream.models.messages.decision import DecisionRecord
 from evictstream.models.messages.executor_report import ExecutorReport
 from evictstream.models.messages.fleet import FleetCluster, FleetLevel
+from evictstream.models.messages.incident import Incident
 from evictstream.models.messages.policy import Policy
 from evictstream.models.messages.result import EvictionResult
 from evictstream.models.messages.vocabulary import API_VERSION
@@ -32,6 +33,7 @@ MESSAGES: Final[dict[str, type[msgspec.Struct]]] = {
     "executor-report": ExecutorReport,
     "fleet-cluster": FleetCluster,
     "fleet-level": FleetLevel,
+    "incident": Incident,
     "policy": Policy,
     "result": EvictionResult,
     "watch-event": WatchEvent,

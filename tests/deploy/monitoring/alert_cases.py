@@ -67,6 +67,17 @@ CASES: Final = (
         summary="lab: b-1 has held evictions that are due for 1h 1m 0s",
     ),
     AlertCase(
+        alert="EvictstreamIncidentWaits",
+        given={
+            'evictstream_incident_waiting_seconds{cluster="lab", policy="large", instance="w1"}': "0+60x20",
+            'evictstream_incident_waiting_seconds{cluster="dev", policy="large", instance="w1"}': "0+60x8",
+        },
+        silent_at=(10,),
+        fires_at=11,
+        labels={**_LAB, "policy": "large"},
+        summary="lab: an incident of policy large has waited for a person for 11m 0s",
+    ),
+    AlertCase(
         alert="EvictstreamBrakeStands",
         given={
             'evictstream_brake_seconds{brake="b-1", instance="w1"}': "28740+60x9",

@@ -71,6 +71,18 @@ EVICTIONS: Final = (
         description="Somebody holds these pods where they are. No Evict is issued for them until brake or policy ends.",
     ),
     Alert(
+        name="EvictstreamIncidentWaits",
+        severity="critical",
+        # Whoever is called has ten minutes to look; a shorter fault is over by then.
+        expression=worst("namespace, cluster, policy", series(WorkerMetric.INCIDENT_SECONDS)) + " > 600",
+        hold="0m",
+        summary=(
+            "{{ $labels.cluster }}: an incident of policy {{ $labels.policy }} has waited for a person "
+            "for {{ $value | humanizeDuration }}"
+        ),
+        description="More nodes have a taint than its guard allows. Their pods stay until somebody approves.",
+    ),
+    Alert(
         name="EvictstreamBrakeStands",
         severity="warning",
         # A working day or a night shift is shorter; it may hold nothing yet, and would hold the next incident.

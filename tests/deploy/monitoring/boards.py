@@ -118,6 +118,11 @@ CLUSTER: Final = Board(
                 {"{{cluster}}: {{brake}}": total("cluster, brake", series(WorkerMetric.HELD, _CLUSTER))},
             ),
             Panel(
+                "Incidents that wait for a person",
+                "s",
+                {"{{cluster}}: {{policy}}": worst("cluster, policy", series(WorkerMetric.INCIDENT_SECONDS, _CLUSTER))},
+            ),
+            Panel(
                 "Oldest held back",
                 "s",
                 {"{{cluster}}: {{gate}}": worst("cluster, gate", series(WorkerMetric.WAITING_OLDEST, _CLUSTER))},

@@ -11,6 +11,7 @@ import pytest
 from evictstream.kit.cli.policy_files import WrittenPolicy, read_policy_files
 from evictstream.models.messages.policy import (
     LimitScope,
+    PolicyGuard,
     PolicyHold,
     PolicyLimit,
     PolicySelection,
@@ -47,6 +48,12 @@ hold:
   outsideOf: Sat,Sun 22:00-05:00 UTC
   spread: 10m
   atMost: 2d
+guard:
+  moreThan: {count: 20, share: 10%}
+  of: nodes
+  within: 10m
+  by: taintKey
+  release: after 2h
 spread: 5m
 """
 
@@ -82,6 +89,7 @@ def test_a_file_has_all_fields(tmp_path: Path) -> None:
                 spread_seconds=600,
                 at_most_seconds=172_800,
             ),
+            guard=PolicyGuard(count=20, share_percent=10, within_seconds=600, release_after_seconds=7_200),
         ),
         spread_seconds=300,
     )
@@ -102,7 +110,24 @@ def test_a_file_has_several_policies(tmp_path: Path) -> None:
         pytest.param("name: a\nsettle: 5s\nname: b\n", ["p.yaml:3:", "duplicate key"], id="a key twice"),
         pytest.param("name: A b\nobserve: true", ["p.yaml:1: name is not a name"], id="name"),
         pytest.param("observe: true", ["p.yaml:1: name is missing"], id="no name"),
-        pytest.param("name: a\nguard: {by: node}\n", ["p.yaml:2: guard is no field"], id="a later version's clause"),
+        pytest.param("name: a\nquota: {by: node}\n", ["p.yaml:2: quota is no field"], id="a later version's clause"),
+        pytest.param("name: a\nguard: {within: 5m}\n", ["2: guard.moreThan is missing"], id="a guard of nothing"),
+        pytest.param("name: a\nguard: {moreThan: {}, within: 5m}\n", ["guards nothing"], id="a guard without number"),
+        pytest.param("name: a\nguard: {moreThan: {count: 3}}\n", ["2: guard.within is missing"], id="no time"),
+        pytest.param(
+            "name: a\nguard: {moreThan: {share: 10}, within: 5m}\n", ["moreThan.share is not a share"], id="10"
+        ),
+        pytest.param(
+            "name: a\nguard: {moreThan: {share: 101%}, within: 5m}\n", ["moreThan.share is not a share"], id="101 %"
+        ),
+        pytest.param(
+            "name: a\nguard: {moreThan: {count: 3}, within: 5m, of: pods}\n", ["guard.of is not nodes"], id="pods"
+        ),
+        pytest.param(
+            "name: a\nguard: {moreThan: {count: 3}, within: 5m, release: soon}\n",
+            ["guard.release is neither"],
+            id="soon",
+        ),
         pytest.param("name: a\nlimit: {rate: 5}\n", ["p.yaml:2: limit.rate is not a rate"], id="no time of a rate"),
         pytest.param("name: a\nlimit: {rate: 1.5/s}\n", ["p.yaml:2: limit.rate is not a rate"], id="half of one"),
         pytest.param("name: a\nlimit: {rate: 0/s}\n", ["p.yaml:2: limit.rate is out of range"], id="no rate"),

@@ -29,6 +29,9 @@ FLAPPING, RECOVERY, MANUAL, ZONE = (
 )
 
 
+ONE_NODE = {"count": 1, "withinSeconds": 600}
+
+
 def trial(incident: str, policies: Policies, run_on_seconds: float = 900.0) -> PolicyTrial:
     source = open_source(
         [Input(incident, INCIDENTS / incident / "events.jsonl.gz")], cluster=None, partitions=1, at=None
@@ -61,6 +64,8 @@ def issued(found: PolicyTrial) -> tuple[int, int]:
             (80, 80, 80, {}),
             id="hold",
         ),
+        pytest.param(MANUAL, {"guard": ONE_NODE}, (80, 0, 0, {"p": 80}), id="guard"),
+        pytest.param(ZONE, {"guard": ONE_NODE}, (68, 26, 20, {"p": 30}), id="guard, and some recover meanwhile"),
     ],
 )
 def test_policies_on_shipped_incidents(
@@ -130,3 +135,9 @@ def test_policies_only_slow_down(first: dict[str, Any], second: dict[str, Any]) 
             assert (before.get(eviction) or 0) <= at_us
             deadline_us = next(each.deadline_us for each in run.governed if each.eviction_id == eviction)
             assert at_us >= deadline_us
+
+
+@pytest.mark.parametrize(("incident", "taints"), [(MANUAL, {"lab/k1", "lab/k2"}), (RECOVERY, set())])
+def test_a_trial_names_the_incidents(incident: str, taints: set[str]) -> None:
+    found = trial(incident, policies_of(guard=ONE_NODE)).incidents
+    assert {(one.cluster, one.incident.taint, one.stands) for one in found} == {("lab", key, True) for key in taints}

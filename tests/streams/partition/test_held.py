@@ -51,7 +51,7 @@ class Braked:
         taints = [{"key": key, "effect": "NoExecute"} for key in keys]
         self.put(cluster, "nodes", "Node", {"name": "n", "uid": "n"}, {"taints": taints})
 
-    def put(self, cluster: str, topic: str, kind: str, meta: dict[str, str], spec: dict[str, Any]) -> None:
+    def put(self, cluster: str, topic: str, kind: str, meta: dict[str, Any], spec: dict[str, Any]) -> None:
         obj = {"kind": kind, "metadata": meta | {"resourceVersion": str(self.offset + 100)}, "spec": spec}
         self.raw(cluster, topic, {"cluster": cluster, "type": "ADDED", "object": obj})
 

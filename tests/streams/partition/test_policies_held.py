@@ -11,6 +11,7 @@ from evictstream.models.instants import instant_us
 from evictstream.models.steering.brakes import NO_BRAKES
 from evictstream.models.steering.policies import NO_POLICIES
 from evictstream.streams.engine.core.timers import TimerHeap
+from evictstream.streams.partition.clusters import Clusters
 from evictstream.streams.partition.held import WOKEN_PER_TURN, HeldEvictions
 from tests.models.steering.test_policies import policy_record
 from tests.streams.partition.test_held import PODS, SPREAD, Braked
@@ -144,7 +145,7 @@ def test_a_record_that_becomes_unreadable_lets_nothing_go(kind: str) -> None:
 def test_many_changes_wake_what_is_held_once() -> None:
     standing = [NO_POLICIES]
     timers = TimerHeap(list)
-    held = HeldEvictions(lambda: NO_BRAKES, lambda: standing[0], timers)
+    held = HeldEvictions(lambda: NO_BRAKES, lambda: standing[0], timers, Clusters())
     for number in range(WOKEN_PER_TURN + 500):
         held.note("c", (b"n", f"u{number}"), "policy/p1/1/observe")
     for revision in range(20):

@@ -1,0 +1,67 @@
+"""The table of `evictstream incidents list`, and what `show` says of one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from evictstream.kit.cli.see_tables import NOTHING, since_words
+from evictstream.models.messages.incident import Incident, IncidentState
+from evictstream.streams.cli.fitting import cut_end
+from evictstream.streams.cli.lists import ListColumn, ListKind
+
+
+def incidents_kind(present_us: Callable[[], int]) -> ListKind[Incident]:
+    """Describe the table of incidents."""
+    return ListKind(
+        name="Incident",
+        columns=(
+            ListColumn("ID", lambda one: one.id),
+            ListColumn("CLUSTER", lambda one: one.cluster, usual=12, least=8),
+            ListColumn("TAINT", lambda one: one.taint, usual=24, least=10, cut=cut_end),
+            ListColumn("STATE", lambda one: str(one.state)),
+            ListColumn("NODES", lambda one: str(one.nodes), rank=1),
+            ListColumn("EVICTIONS", lambda one: str(one.evictions), rank=2),
+            ListColumn("DUE", lambda one: str(one.due), rank=3),
+            ListColumn("LOSING ALL", lambda one: str(one.losing_all), rank=4),
+            ListColumn("SINCE", lambda one: since_words(one.since, present_us()), usual=7, rank=5),
+            ListColumn("POLICY", lambda one: one.policy, usual=10, least=6, rank=6),
+            ListColumn("ALLOWED", lambda one: f"{one.allowed} of {one.known}", is_wide=True),
+            ListColumn("BY", lambda one: one.answered_by or NOTHING, is_wide=True),
+            ListColumn("EXPIRES", lambda one: one.expires_at or NOTHING, is_wide=True),
+            ListColumn("WHY", lambda one: one.answered_why or NOTHING, is_wide=True, cut=cut_end),
+        ),
+        name_of=lambda one: one.id,
+        is_alarming=lambda one: one.state is IncidentState.WAITING,
+    )
+
+
+def incident_lines(one: Incident) -> Iterator[str]:
+    """Yield what is known of an incident, for people."""
+    yield f"incident {one.id} in {one.cluster}: {_STATES[one.state]}"
+    yield (
+        f"taint {one.taint} is on {one.nodes} nodes since {one.since}; policy {one.policy} allows {one.allowed}"
+        f" of {one.known}"
+    )
+    yield f"{one.evictions} evictions, {one.due} of them due; {one.losing_all} owners lose all of their pods"
+    for owner in one.owners:
+        yield f"  {owner.namespace}/{owner.owner} loses all {owner.pods}"
+    if one.losing_all > len(one.owners):
+        yield f"  and {one.losing_all - len(one.owners)} more"
+    more = f" and {one.nodes - len(one.first_nodes)} more" if one.nodes > len(one.first_nodes) else ""
+    if one.first_nodes:
+        yield f"nodes: {', '.join(one.first_nodes)}{more}"
+    if one.answered_by is not None:
+        until = "" if one.expires_at is None else f", until {one.expires_at}"
+        yield f"answered by {one.answered_by} at {one.answered_at}{until}: {one.answered_why}"
+    if one.releases_at is not None:
+        yield f"lets evictions go by itself at {one.releases_at}"
+    if one.state is IncidentState.WAITING and one.releases_at is None:
+        yield f"waits for a person: evictstream incidents approve {one.id} --why TEXT, or reject"
+
+
+_STATES = {
+    IncidentState.WAITING: "its evictions wait",
+    IncidentState.APPROVED: "approved, its evictions go",
+    IncidentState.REJECTED: "rejected, its evictions wait until the taints are gone",
+    IncidentState.RELEASED: "its time is over, its evictions go",
+}

@@ -1,0 +1,156 @@
+"""Incidents: what guards hold until a person answers, and until when.
+
+An incident is about the nodes whose taint of its key came since its beginning, and no later than it was answered. It
+holds all evictions of its policy on them for this taint, until somebody approves it, or for as long as it says. It ends
+when the last of its taints is gone.
+"""
+
+import hashlib
+from collections.abc import Iterable, Iterator
+from typing import Final, NamedTuple
+
+import msgspec
+
+from evictstream.models.instants import SECOND_US, microseconds
+from evictstream.models.messages.incident import IncidentState
+from evictstream.models.messages.policy import IncidentAnswer, IncidentVerdict
+from evictstream.models.steering.guards import Exceeded, Span
+from evictstream.models.steering.holds import Hold, Subject, share_us
+from evictstream.models.steering.policies import ClusterPolicy
+
+MOST_INCIDENTS: Final = 100
+"""Incidents of a cluster that are kept, the newest: they are in its row, which is written with each heartbeat. Only who
+may taint nodes makes more, with other keys. Nodes of one that is dropped are counted again."""
+
+_ID_BYTES: Final = 5  # people type ids; a fleet has some incidents at a time
+
+
+class OpenIncident(msgspec.Struct, frozen=True, omit_defaults=True):
+    """An incident as the row of its cluster has it; instants are microseconds UTC.
+
+    Attributes:
+        id: of it; no other one in the fleet has it.
+        policy: name of the policy whose guard holds it.
+        taint: key of the taint.
+        from_us: when the first of its taints came.
+        opened_us: when it was found.
+        nodes: how many nodes there were then.
+        limit: how many the guard allowed.
+        known: of how many that were known.
+        answered_us: when it was answered first, or let go; 0 if it was not.
+    """
+
+    id: str
+    policy: str
+    taint: str
+    from_us: int
+    opened_us: int
+    nodes: int
+    limit: int
+    known: int
+    answered_us: int = 0
+
+
+def open_incident(cluster: str, policy: str, exceeded: Exceeded, now_us: int) -> OpenIncident:
+    """Return a new incident."""
+    text = "\0".join((cluster, policy, exceeded.taint, str(exceeded.from_us), str(now_us)))
+    return OpenIncident(
+        id=hashlib.blake2b(text.encode(), digest_size=_ID_BYTES).hexdigest(),
+        policy=policy,
+        taint=exceeded.taint,
+        from_us=exceeded.from_us,
+        opened_us=now_us,
+        nodes=exceeded.nodes,
+        limit=exceeded.limit,
+        known=exceeded.known,
+    )
+
+
+class StandingIncident(NamedTuple):
+    """An incident with the policy that holds it, as long as one decision takes.
+
+    Attributes:
+        incident: as its row has it.
+        policy: as it is for the cluster.
+    """
+
+    incident: OpenIncident
+    policy: ClusterPolicy
+
+    @property
+    def holder(self) -> str:
+        """The name of its policy, as of what holds."""
+        return self.policy.holder
+
+    @property
+    def answer(self) -> tuple[IncidentAnswer, int] | None:
+        """What a person has said, and since when it counts; None if nobody has."""
+        return self.policy.answers.get(self.incident.id)
+
+    def state(self, now_us: int) -> IncidentState:
+        """Return where it is."""
+        found = self.answer
+        if found is not None and found[0].verdict is IncidentVerdict.REJECTED:
+            return IncidentState.REJECTED
+        if found is not None and (found[0].expires_at is None or now_us < microseconds(found[0].expires_at)):
+            return IncidentState.APPROVED
+        release_us = self.release_us
+        return IncidentState.WAITING if release_us is None or now_us < release_us else IncidentState.RELEASED
+
+    @property
+    def release_us(self) -> int | None:
+        """When it lets evictions go by itself; None if never."""
+        guard = self.policy.guard
+        after_seconds = None if guard is None else guard.release_after_seconds
+        return None if after_seconds is None else self.incident.opened_us + after_seconds * SECOND_US
+
+    def answered_us(self, now_us: int) -> int | None:
+        """Return when it was answered first, or let go; None if it was not."""
+        found, release_us = self.answer, self.release_us
+        instants = [self.incident.answered_us] if self.incident.answered_us else []
+        if found is not None:
+            instants.append(found[1])
+        if release_us is not None and release_us <= now_us:
+            instants.append(release_us)
+        return min(instants, default=None)
+
+    def span(self, now_us: int) -> Span:
+        """Return when its taints came."""
+        return self.incident.from_us, self.answered_us(now_us)
+
+    def hold(self, subject: Subject, now_us: int) -> Hold | None:
+        """Return until when it holds an eviction of its cluster; None if it does not."""
+        incident = self.incident
+        if subject.taint != incident.taint or subject.taint_since_us < incident.from_us:
+            return None
+        answered_us = self.answered_us(now_us)
+        if (answered_us is not None and subject.taint_since_us > answered_us) or not self.policy.select(subject):
+            return None
+        by = f"{self.holder}/{self.policy.policy.revision}/guard:{incident.id}"
+        let_go_us = self._let_go_us(now_us)
+        if let_go_us is None:
+            return Hold(by, None)
+        until_us = let_go_us + share_us(subject.pod_uid, self.policy.policy.spread_seconds)
+        return Hold(by, until_us) if subject.due_us <= let_go_us and now_us < until_us else None
+
+    def _let_go_us(self, now_us: int) -> int | None:
+        """Return since when its evictions may go, or when they may; None if a person has to answer first."""
+        found = self.answer
+        match self.state(now_us):
+            case IncidentState.REJECTED:
+                return None
+            case IncidentState.APPROVED if found is not None:
+                return found[1]
+            case _:
+                return self.release_us
+
+
+def standing_incidents(
+    incidents: Iterable[OpenIncident], policies: Iterable[ClusterPolicy]
+) -> Iterator[StandingIncident]:
+    """Yield those whose policy still has a guard."""
+    by_name = {one.policy.name: one for one in policies if one.guard is not None}
+    for incident in incidents:
+        policy = by_name.get(incident.policy)
+        if policy is not None:
+            yield StandingIncident(incident, policy)

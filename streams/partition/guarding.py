@@ -1,0 +1,200 @@
+"""What the guards of one partition count, and the incidents that they hold (docs/policies.md#guard).
+
+Counts are in memory: a new owner makes them from its rows, before anything of the cluster fires. Incidents are in the
+row of their cluster, which is written in the transaction in which they begin. Where no policy guards, nothing is kept.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import msgspec
+
+from evictstream.models.eviction.held_attempts import guarded_node
+from evictstream.models.messages.incident import IncidentState
+from evictstream.models.steering.guards import GuardCount, Span
+from evictstream.models.steering.incidents import MOST_INCIDENTS, open_incident, standing_incidents
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from evictstream.models.eviction import NodeAggregate
+    from evictstream.models.eviction.cluster import Cluster
+    from evictstream.models.steering.incidents import OpenIncident, StandingIncident
+    from evictstream.models.steering.policies import ClusterPolicy, Policies
+    from evictstream.streams.engine.core.outbox import Outbox
+    from evictstream.streams.partition.clusters import Clusters
+    from evictstream.streams.partition.config import PartitionConfig
+    from evictstream.streams.partition.held import HeldEvictions
+
+_NODES_PER_TURN: Final = 2_000
+"""Nodes that are counted in one turn, each some 3 µs, beside those of a cluster of which something is due."""
+
+
+class Guard(NamedTuple):
+    """A policy that guards a cluster, and what it counts there."""
+
+    policy: ClusterPolicy
+    counted: GuardCount
+
+
+class Guarding:
+    """Counts for guards, and opens and ends incidents.
+
+    Attributes:
+        is_on: whether a policy guards, or did and has left incidents.
+        uncounted: clusters that are still to be counted.
+    """
+
+    __slots__ = ("_changed", "_clusters", "_config", "_guards", "_held", "_policies", "is_on", "uncounted")
+
+    def __init__(self, config: PartitionConfig, clusters: Clusters, held: HeldEvictions) -> None:
+        """`held` has the policies of each turn."""
+        self.is_on = False
+        self.uncounted: dict[str, None] = {}
+        self._config = config
+        self._clusters = clusters
+        self._held = held
+        self._policies: Policies | None = None
+        self._guards: dict[str, tuple[Guard, ...]] = {}
+        self._changed: set[str] = set()  # clusters to be looked at
+
+    @property
+    def is_new(self) -> bool:
+        """Whether it has had no turn, and so has not looked at incidents that its rows have."""
+        return self._policies is None
+
+    @property
+    def has_work(self) -> bool:
+        """Whether the next turn has something to do."""
+        return bool(self._changed or self.uncounted)
+
+    def see(self, aggregate: NodeAggregate) -> None:
+        """Take in a node that has changed; only while `is_on`."""
+        guards = self._guards.get(aggregate.cluster)
+        if guards is None:
+            self.uncounted[aggregate.cluster] = None
+            return
+        for guard in guards:
+            guard.counted.see(guarded_node(aggregate, self._config.rules))
+            self._changed.add(aggregate.cluster)
+
+    def left(self, cluster: str) -> None:
+        """Take in that a cluster has no node any more."""
+        self.uncounted.pop(cluster, None)
+        if self.is_on:
+            self._changed.add(cluster)
+
+    def turn(self, now_us: int, outbox: Outbox) -> None:
+        """Take in the policies of the turn, and look at what has changed; call it before anything fires."""
+        policies = self._held.policies
+        if policies is not self._policies:
+            self._take(policies)
+        if not self.is_on:
+            return
+        left = _NODES_PER_TURN
+        while self.uncounted and left > 0:
+            cluster = next(iter(self.uncounted))
+            left -= 1 + len(self._clusters.named(cluster).nodes)
+            self._count(cluster)
+        changed, self._changed = self._changed, set()
+        for cluster in sorted(changed):
+            self._look(self._clusters.named(cluster), now_us, outbox)
+
+    def ensure(self, cluster: str, now_us: int, outbox: Outbox) -> None:
+        """Count a cluster now if it is not counted yet: something of it fires."""
+        if cluster in self.uncounted:
+            self._count(cluster)
+            self._changed.discard(cluster)
+            self._look(self._clusters.named(cluster), now_us, outbox)
+
+    def of(self, cluster: str) -> Iterator[tuple[StandingIncident, GuardCount]]:
+        """Yield the incidents of a cluster that is counted, with what its guard counts."""
+        guards = {guard.policy.policy.name: guard for guard in self._guards.get(cluster, ())}
+        incidents = self._clusters.named(cluster).state.incidents
+        for standing in standing_incidents(incidents, (guard.policy for guard in guards.values())):
+            yield standing, guards[standing.incident.policy].counted
+
+    def standing(self) -> Iterator[tuple[str, OpenIncident]]:
+        """Yield the incidents of all clusters, with the names of these."""
+        for cluster in self._clusters.by_key.values():
+            for incident in cluster.state.incidents:
+                yield cluster.name, incident
+
+    def waiting(self, cluster: str, now_us: int) -> tuple[str, ...]:
+        """Return the ids of the incidents of a cluster that wait for a person, the oldest first."""
+        waits = (one.incident for one, _ in self.of(cluster) if one.state(now_us) is IncidentState.WAITING)
+        return tuple(incident.id for incident in sorted(waits, key=lambda one: one.opened_us))
+
+    def waiting_since_us(self, now_us: int) -> dict[tuple[str, str], int]:
+        """Return since when the oldest incident waits for a person that does, by policy and cluster."""
+        found: dict[tuple[str, str], int] = {}
+        for cluster in self._guards:
+            for standing, _ in self.of(cluster):
+                if standing.state(now_us) is IncidentState.WAITING:
+                    place, opened_us = (standing.incident.policy, cluster), standing.incident.opened_us
+                    found[place] = min(opened_us, found.get(place, opened_us))
+        return found
+
+    def _take(self, policies: Policies) -> None:
+        """Count for other policies than before; what a guard that stays has counted stays."""
+        self._policies = policies
+        names = [cluster.name for cluster in self._clusters.by_key.values()]
+        self.is_on = policies.has_guards or any(self._clusters.named(name).state.incidents for name in names)
+        before, self._guards = self._guards, {}
+        self.uncounted = dict.fromkeys(names) if self.is_on else {}
+        if not self.is_on:
+            return
+        for cluster, guards in before.items():
+            known = {guard.policy.policy.name: guard.counted for guard in guards}
+            policies_now = [one for one in self._held.policies_of(cluster) if one.guard is not None]
+            kept = tuple(
+                Guard(one, known[one.policy.name])
+                for one in policies_now
+                if one.policy.name in known and known[one.policy.name].spec == one.policy.spec
+            )
+            if len(kept) == len(policies_now):
+                self._guards[cluster] = kept
+                self._changed.add(cluster)
+                self.uncounted.pop(cluster, None)
+
+    def _count(self, name: str) -> None:
+        self.uncounted.pop(name, None)
+        cluster = self._clusters.named(name)
+        guards = tuple(
+            Guard(one, GuardCount(one.policy.spec, name))
+            for one in self._held.policies_of(name)
+            if one.guard is not None and one.policy.spec is not None
+        )
+        self._guards[name] = guards
+        self._changed.add(name)
+        for aggregate in cluster.nodes.values() if guards else ():
+            node = guarded_node(aggregate, self._config.rules)
+            for guard in guards:
+                guard.counted.see(node)
+
+    def _look(self, cluster: Cluster, now_us: int, outbox: Outbox) -> None:
+        """Begin and end the incidents of a cluster."""
+        before = cluster.state.incidents
+        spans: dict[str, dict[str, list[Span]]] = {}
+        kept: list[OpenIncident] = []
+        for standing, count in self.of(cluster.name):
+            incident, span = standing.incident, standing.span(now_us)
+            if not count.has_any(incident.taint, span):
+                count.look_again(incident.taint)
+                continue
+            if span[1] is not None and span[1] != incident.answered_us:
+                count.look_again(incident.taint)  # what came since is of no incident
+                incident = msgspec.structs.replace(incident, answered_us=span[1])
+            kept.append(incident)
+            spans.setdefault(incident.policy, {}).setdefault(incident.taint, []).append(span)
+        for policy, count in self._guards.get(cluster.name, ()):
+            name = policy.policy.name
+            found = count.exceeded(now_us, spans.get(name, {}))
+            kept += [open_incident(cluster.name, name, exceeded, now_us) for exceeded in found]
+        after = tuple(kept[-MOST_INCIDENTS:])
+        if after != before:
+            self._clusters.keep_incidents(cluster, after, outbox)
+            self._held.look_at_incidents(cluster.name)
+        if not cluster.nodes:
+            self._guards.pop(cluster.name, None)

@@ -1,0 +1,231 @@
+"""What a partition publishes of its incidents, on the topic `incidents` (docs/messages.md#incidents).
+
+A record follows at once when an incident begins or is answered; while its numbers change, one each ten seconds. They
+are counted from the rows for the record alone, in slices. A tombstone follows the end, whoever owns the partition then:
+the cluster's row knows which records stand.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from evictstream.models.eviction import EvictionState
+from evictstream.models.instants import SECOND_US, instant_text, microseconds
+from evictstream.models.messages.codec import encode
+from evictstream.models.messages.incident import (
+    INCIDENT_KIND,
+    MOST_NODES_LISTED,
+    MOST_OWNERS_LISTED,
+    Incident,
+    LosingOwner,
+)
+from evictstream.models.messages.vocabulary import API_VERSION
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator, Iterator, Mapping
+
+    from evictstream.models.eviction.cluster import Cluster
+    from evictstream.models.eviction.levels import ClusterLevels
+    from evictstream.models.steering.incidents import StandingIncident
+    from evictstream.streams.engine.core.outbox import Headers, Outbox
+    from evictstream.streams.partition.clusters import Clusters
+    from evictstream.streams.partition.config import PartitionConfig
+    from evictstream.streams.partition.guarding import Guarding
+
+RECOUNT_US: Final = 10 * SECOND_US
+"""Between two records of an incident of which only the numbers have changed."""
+
+_QUIET_US: Final = 60 * SECOND_US  # after so long it is said again though nothing has changed
+_PODS_IN_SLICE: Final = 5_000  # each some 0.3 µs
+
+# Nobody may change this list: see `streams.partition.messages`.
+INCIDENT_HEADERS: Final[Headers] = [
+    ("type", b"io.evictstream.incident.v1"),
+    ("content-type", b"application/json"),
+]
+
+_SCHEDULED = EvictionState.SCHEDULED  # see `evictstream.models.eviction` for these constants
+_DONE = EvictionState.DONE
+
+_Owner = tuple[str, str]
+
+
+class _Said(NamedTuple):
+    """What was published of an incident last."""
+
+    at_us: int
+    mark: tuple[object, ...]
+    changes: int
+
+
+class _Counts(NamedTuple):
+    """Evictions of an incident, and the owners of their pods."""
+
+    evictions: int
+    due: int
+    leaving: Counter[_Owner]
+
+
+class PublishedIncidents:
+    """Publishes the incidents of one partition."""
+
+    __slots__ = ("_clusters", "_config", "_guarding", "_levels", "_next_sequence", "_said")
+
+    def __init__(
+        self,
+        config: PartitionConfig,
+        clusters: Clusters,
+        levels: Mapping[str, ClusterLevels],
+        *,
+        guarding: Guarding,
+        next_sequence: Callable[[Cluster, int, Outbox], int],
+    ) -> None:
+        """`next_sequence` gives the sequence of a cluster's next record, and keeps it."""
+        self._config = config
+        self._clusters = clusters
+        self._levels = levels
+        self._guarding = guarding
+        self._next_sequence = next_sequence
+        self._said: dict[str, _Said] = {}
+
+    def turn(self, now_us: int, outbox: Outbox) -> Iterator[None]:
+        """Publish what has changed; between two slices others may run. What is left out waits for the next turn."""
+        for cluster in list(self._clusters.by_key.values()):
+            state = cluster.state
+            if not (state.incidents or state.published_incidents):
+                continue
+            if outbox.is_in_step:
+                return
+            self._take_back(cluster, outbox)
+            for standing, count in list(self._guarding.of(cluster.name)):
+                if not self._is_known(standing, cluster, now_us):
+                    span = standing.span(now_us)
+                    nodes = count.of_span(standing.incident.taint, span)
+                    yield from self._publish(standing, cluster, nodes, now_us, outbox)
+
+    def _take_back(self, cluster: Cluster, outbox: Outbox) -> None:
+        stand = {incident.id for incident in cluster.state.incidents}
+        published = cluster.state.published_incidents
+        for name in published:
+            if name not in stand:
+                self._said.pop(name, None)
+                outbox.retract(self._config.incidents_topic, name.encode())
+        left = tuple(name for name in published if name in stand)
+        if left != published:
+            self._clusters.published_incidents(cluster, left, outbox)
+
+    def _is_known(self, standing: StandingIncident, cluster: Cluster, now_us: int) -> bool:
+        said = self._said.get(standing.incident.id)
+        if said is None or said.mark != self._mark(standing, now_us):
+            return False
+        age_us = now_us - said.at_us
+        if not 0 <= age_us < _QUIET_US:
+            return False
+        return age_us < RECOUNT_US or said.changes == self._changes(cluster)
+
+    def _mark(self, standing: StandingIncident, now_us: int) -> tuple[object, ...]:
+        answer = standing.answer
+        return (standing.state(now_us), None if answer is None else answer[1], standing.policy.policy.revision)
+
+    def _changes(self, cluster: Cluster) -> int:
+        levels = self._levels.get(cluster.name)
+        return 0 if levels is None else levels.changes
+
+    def _publish(
+        self, standing: StandingIncident, cluster: Cluster, nodes: list[str], now_us: int, outbox: Outbox
+    ) -> Iterator[None]:
+        incident, changes = standing.incident, self._changes(cluster)
+        counts = yield from self._count(cluster, nodes, incident.taint, now_us)
+        owners = yield from self._losing_all(cluster, counts.leaving)
+        now = self._clusters.named(cluster.name)
+        if outbox.is_in_step or incident.id not in {one.id for one in now.state.incidents}:
+            return  # others ran meanwhile: it has ended, or a step is half done
+        self._said[incident.id] = _Said(now_us, self._mark(standing, now_us), changes)
+        sequence = self._next_sequence(now, now_us, outbox)
+        record = _record(standing, cluster.name, sequence, nodes=nodes, counts=counts, owners=owners, now_us=now_us)
+        outbox.send(self._config.incidents_topic, incident.id.encode(), encode(record), INCIDENT_HEADERS)
+        published = self._clusters.named(cluster.name).state.published_incidents
+        if incident.id not in published:
+            self._clusters.published_incidents(now, (*published, incident.id), outbox)
+
+    def _count(self, cluster: Cluster, nodes: list[str], taint: str, now_us: int) -> Generator[None, None, _Counts]:
+        evictions = due = seen = 0
+        leaving: Counter[_Owner] = Counter()
+        for name in nodes:
+            aggregate = cluster.nodes.get(name)
+            for pod in () if aggregate is None else aggregate.pods.values():
+                eviction = pod.eviction
+                if eviction is None or eviction.due.taint.key != taint:
+                    continue
+                if pod.traits is not None and pod.traits.owner and not pod.exemptions:
+                    leaving[pod.address.partition("/")[0], pod.traits.owner] += 1
+                if eviction.state is not _DONE:
+                    evictions += 1
+                    due += eviction.state is _SCHEDULED and eviction.owed_us <= now_us
+            seen += 0 if aggregate is None else len(aggregate.pods)
+            if seen >= _PODS_IN_SLICE:
+                seen = 0
+                yield
+        return _Counts(evictions, due, leaving)
+
+    def _losing_all(self, cluster: Cluster, leaving: Counter[_Owner]) -> Generator[None, None, Counter[_Owner]]:
+        """Return the owners of which every pod leaves, and how many it has; what has ended does not count."""
+        bound: Counter[_Owner] = Counter()
+        seen = 0
+        for aggregate in list(cluster.nodes.values()) if leaving else ():
+            for pod in aggregate.pods.values():
+                if pod.traits is not None and not pod.exemptions:
+                    owner = pod.address.partition("/")[0], pod.traits.owner
+                    if owner in leaving:
+                        bound[owner] += 1
+            seen += len(aggregate.pods)
+            if seen >= _PODS_IN_SLICE:
+                seen = 0
+                yield
+        return Counter({owner: count for owner, count in leaving.items() if count == bound[owner]})
+
+
+def _record(
+    standing: StandingIncident,
+    cluster: str,
+    sequence: int,
+    *,
+    nodes: list[str],
+    counts: _Counts,
+    owners: Counter[_Owner],
+    now_us: int,
+) -> Incident:
+    incident, policy, found = standing.incident, standing.policy.policy, standing.answer
+    answer, from_us = (None, None) if found is None else found
+    largest = sorted(owners.items(), key=lambda one: (-one[1], one[0]))[:MOST_OWNERS_LISTED]
+    return Incident(
+        api_version=API_VERSION,
+        kind=INCIDENT_KIND,
+        id=incident.id,
+        sequence=sequence,
+        at=instant_text(now_us),
+        cluster=cluster,
+        policy=policy.name,
+        revision=policy.revision,
+        taint=incident.taint,
+        state=standing.state(now_us),
+        since=instant_text(incident.from_us),
+        opened_at=instant_text(incident.opened_us),
+        opened_with=incident.nodes,
+        allowed=incident.limit,
+        known=incident.known,
+        nodes=len(nodes),
+        first_nodes=tuple(nodes[:MOST_NODES_LISTED]),
+        evictions=counts.evictions,
+        due=counts.due,
+        losing_all=len(owners),
+        owners=tuple(LosingOwner(namespace=owner[0], owner=owner[1], pods=pods) for owner, pods in largest),
+        answered_at=None if from_us is None else instant_text(from_us),
+        answered_by=None if answer is None else answer.by,
+        answered_why=None if answer is None else answer.why,
+        expires_at=None
+        if answer is None or answer.expires_at is None
+        else instant_text(microseconds(answer.expires_at)),
+        releases_at=None if standing.release_us is None else instant_text(standing.release_us),
+    )

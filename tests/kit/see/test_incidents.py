@@ -1,0 +1,67 @@
+"""Incidents in what is shown: what holds an eviction, and what a new guard would hold."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+from evictstream.kit.see.evictions import Silences, pending_evictions
+from evictstream.kit.see.incidents import found_incidents
+from evictstream.kit.see.policies import clauses_text, held_change
+from evictstream.kit.see.steering import Steering
+from evictstream.kit.see.stored_state import StoredState
+from evictstream.models.instants import SECOND_US
+from evictstream.models.messages.policy import PolicyGuard, PolicySpec
+from evictstream.models.steering.policies import NO_POLICIES
+from tests.models.steering.test_policies import policy_record
+from tests.streams.partition.storms import NODES, THREE, Storm
+
+GUARD: dict[str, Any] = {"guard": THREE}
+SILENCES = Silences(feed_us=60 * SECOND_US, report_us=30 * SECOND_US)
+
+
+def state_of(world: Storm) -> StoredState:
+    state = StoredState()
+    for key, value in world.rows.items():
+        state.load(0, key, value)
+    return state
+
+
+def test_an_eviction_names_the_incident_that_holds_it() -> None:
+    world = Storm(**GUARD)
+    world.storm(range(NODES))
+    world.run(10)
+    (incident,) = world.incidents()
+    shown = pending_evictions(state_of(world), world.now_us, SILENCES, Steering(policies=world.policies))
+    held = {one.held_by for one in shown if one.pod.startswith("goes")}
+    assert held == {f"policy/p1/1/guard:{incident.id}"}
+    world.answer_incident("Approved")
+    world.run(100)
+    shown = pending_evictions(state_of(world), world.now_us, SILENCES, Steering(policies=world.policies))
+    assert {one.held_by for one in shown} == {None}
+
+
+def test_a_dry_run_finds_what_a_guard_would_hold() -> None:
+    world = Storm()
+    world.storm(range(NODES))
+    world.run(0.5)
+    state = state_of(world)
+    after = Steering(policies=NO_POLICIES.with_record(b"p1", policy_record("p1", spec=GUARD), world.now_us // 1000))
+    change = held_change(Steering(), after, state, world.now_us)
+    assert (change.held, change.released) == (Counter({"lab": NODES}), Counter())
+    (cluster,) = state.clusters()
+    (found,) = found_incidents(cluster, after, world.now_us)
+    assert (found.taint, found.nodes, found.limit, found.known) == ("agent", NODES, 3, NODES)
+
+
+def test_a_dry_run_without_the_guard_releases_what_it_holds() -> None:
+    world = Storm(**GUARD)
+    world.storm(range(NODES))
+    world.run(10)
+    change = held_change(Steering(policies=world.policies), Steering(), state_of(world), world.now_us)
+    assert (change.held, change.released) == (Counter(), Counter({"lab": NODES}))
+
+
+def test_a_guard_is_told_in_words() -> None:
+    guard = PolicyGuard(count=20, share_percent=10, within_seconds=600)
+    assert clauses_text(PolicySpec(guard=guard)) == "guard above 20 or 10% of nodes per taint key within 10m"

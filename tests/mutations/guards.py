@@ -1,0 +1,155 @@
+"""Mutations of what guards count, of incidents, and of what an answer lets go."""
+
+from __future__ import annotations
+
+from tests.mutations import product
+from tests.mutations.catalogue import Mutation
+from tests.mutations.matching import Change
+
+HELD = "tests/streams/partition/test_guards_held.py"
+MACHINE = "tests/streams/partition/test_guards_machine.py"
+PUBLISHED = "tests/streams/partition/test_published_incidents.py"
+
+OF_GUARDS = (
+    Mutation(
+        "release an incident without approval",
+        (
+            Change(
+                product.STEERING_INCIDENTS,
+                "StandingIncident._let_go_us",
+                "return self.release_us",
+                "return self.release_us or self.incident.opened_us",
+            ),
+        ),
+        (HELD,),
+    ),
+    Mutation(
+        "release what was rejected",
+        (Change(product.STEERING_INCIDENTS, "StandingIncident._let_go_us", "return None", "return self.answer[1]"),),
+        (HELD,),
+    ),
+    Mutation(
+        "forget an incident after a takeover",
+        (
+            Change(
+                product.GUARDING,
+                "Guarding._look",
+                "cluster.state.incidents",
+                "() if not self._guards else $0",
+            ),
+            Change(
+                product.GUARDING,
+                "Guarding._count",
+                "cluster = self._clusters.named(name)",
+                "cluster = self._clusters.named(name)\n"
+                "cluster.state = msgspec.structs.replace(cluster.state, incidents=())",
+            ),
+        ),
+        (HELD, MACHINE),
+    ),
+    Mutation(
+        "forget an answer with the next revision of the policy",
+        (Change(product.STEERING_POLICIES, "StandingPolicy.counts_from_us", "answer.counts_from is None", "True"),),
+        (MACHINE,),
+    ),
+    Mutation(
+        "end an incident once as few are left as are allowed",
+        (
+            Change(
+                product.GUARDING,
+                "Guarding._look",
+                "count.has_any(incident.taint, span)",
+                "len(count.of_span(incident.taint, span)) > incident.limit",
+            ),
+        ),
+        (HELD, MACHINE),
+    ),
+    Mutation(
+        "let an approval count for what comes later",
+        (
+            Change(
+                product.STEERING_INCIDENTS,
+                "StandingIncident.answered_us",
+                "min(instants, default=None)",
+                "None",
+            ),
+        ),
+        (HELD,),
+    ),
+    Mutation(
+        "let an approval never expire",
+        (
+            Change(
+                product.STEERING_INCIDENTS,
+                "StandingIncident.state",
+                "found[0].expires_at is None or now_us < microseconds(found[0].expires_at)",
+                "True",
+            ),
+        ),
+        (HELD,),
+    ),
+    Mutation(
+        "let all of an approved incident go at once",
+        (Change(product.STEERING_INCIDENTS, "StandingIncident.hold", "let_go_us + ...", "let_go_us"),),
+        (HELD,),
+    ),
+    Mutation(
+        "count deleted nodes not at all",
+        (Change(product.STEERING_GUARDS, "GuardCount.known", "len(self._taints) + ...", "len(self._taints)"),),
+        (HELD,),
+    ),
+    Mutation(
+        "count deleted nodes for good",
+        (Change(product.STEERING_GUARDS, "GuardCount.exceeded", "until_us > now_us", "True"),),
+        (HELD,),
+    ),
+    Mutation(
+        "round shares up",
+        (
+            Change(
+                product.STEERING_GUARDS,
+                "limit_of",
+                "known * guard.share_percent // 100",
+                "-(-known * guard.share_percent // 100)",
+            ),
+        ),
+        (HELD,),
+    ),
+    Mutation(
+        "let the higher of count and share bind",
+        (Change(product.STEERING_GUARDS, "limit_of", "min(limits, default=0)", "max(limits, default=0)"),),
+        (HELD,),
+    ),
+    Mutation(
+        "look around for no time",
+        (Change(product.STEERING_POLICIES, "_Clauses.held", "subject.taint_since_us + LOOK_AROUND_US", "now_us"),),
+        (HELD,),
+    ),
+    Mutation(
+        "count taints of all keys together",
+        (
+            Change(
+                product.STEERING_INCIDENTS,
+                "StandingIncident.hold",
+                "subject.taint != incident.taint or subject.taint_since_us < incident.from_us",
+                "subject.taint_since_us < incident.from_us",
+            ),
+        ),
+        (HELD,),
+    ),
+    Mutation(
+        "fire before the guards have looked",
+        (Change(product.FIRING, "Firing.fire", "self.guarding.turn(now_us, outbox)", "pass"),),
+        (HELD,),
+    ),
+    Mutation(
+        "leave the record of an incident that has ended",
+        (Change(product.PUBLISHED_INCIDENTS, "PublishedIncidents._take_back", "name not in stand", "False"),),
+        (PUBLISHED,),
+    ),
+    Mutation(
+        "let all go when a guard goes",
+        (Change(product.STEERING_POLICIES, "ClusterPolicy._spread", "is_limited or is_guarded", "is_limited"),),
+        (HELD,),
+    ),
+)

@@ -1,0 +1,122 @@
+"""A partition with one cluster of several nodes, under a policy with a guard."""
+
+from __future__ import annotations
+
+import collections
+import dataclasses
+import json
+from typing import Any
+
+from evictstream.models.instants import SECOND_US, instant_text
+from evictstream.models.messages.incident import Incident, decode_incident
+from evictstream.models.steering.brakes import NO_BRAKES
+from evictstream.models.steering.incidents import OpenIncident
+from evictstream.models.steering.policies import NO_POLICIES
+from evictstream.streams.engine.core.outbox import Message, Outbox
+from evictstream.streams.partition.eviction_partition import EvictionPartition
+from tests.harness.plans import one_partition
+from tests.streams.partition.test_held import SPREAD, Braked
+from tests.streams.worker.story import NOON_US, FakeRecord
+
+NODES = 10
+STAY_SECONDS = 300
+ZONE_A = {"topology.kubernetes.io/zone": "a"}
+THREE = {"count": 3, "withinSeconds": 600}
+
+
+class Storm(Braked):
+    """Each node has a pod that tolerates all taints for 300 s, and one that tolerates none."""
+
+    def __init__(self, nodes: int = NODES, **spec: Any) -> None:
+        self.now_us = NOON_US
+        self.brakes, self.policies = NO_BRAKES, NO_POLICIES
+        self.evicts = collections.defaultdict(list)
+        self.decisions, self.rows, self.offset = [], {}, 0
+        self.published: dict[str, Incident | None] = {}
+        self.last: dict[str, list[Message]] = {}
+        self.config = dataclasses.replace(
+            one_partition(lambda: self.now_us), brakes=lambda: self.brakes, policies=lambda: self.policies
+        )
+        self.logic, self.outbox = EvictionPartition(0, self.config), Outbox()
+        self.revision = 0
+        self.spec = spec
+        for number in range(nodes):
+            self.node(number)
+            for name, seconds in (("stays", STAY_SECONDS), ("goes", None)):
+                tolerations = [] if seconds is None else [{"operator": "Exists", "tolerationSeconds": seconds}]
+                meta = {"namespace": "x", "name": f"{name}-{number}", "uid": f"{name}-{number}"}
+                self.put("lab", "pods", "Pod", meta, {"nodeName": f"n{number}", "tolerations": tolerations})
+        if spec:
+            self.apply(spec)
+        self.run(0.1)
+
+    def apply(self, spec: dict[str, Any], *answers: dict[str, Any], **more: Any) -> None:
+        self.revision += 1
+        self.policy(revision=self.revision, spec=spec, answers=answers, **more)
+
+    def node(self, number: int, *keys: str, zone: str = "a", **spec: Any) -> None:
+        meta: dict[str, Any] = {
+            "name": f"n{number}",
+            "uid": f"n{number}",
+            "labels": {"topology.kubernetes.io/zone": zone},
+        }
+        taints = [{"key": key, "effect": "NoExecute"} for key in keys]
+        self.put("lab", "nodes", "Node", meta, {"taints": taints, **spec})
+
+    def delete(self, number: int) -> None:
+        meta = {"name": f"n{number}", "uid": f"n{number}", "resourceVersion": str(self.offset + 100)}
+        self.raw("lab", "nodes", {"cluster": "lab", "type": "DELETED", "object": {"kind": "Node", "metadata": meta}})
+
+    def storm(self, numbers: range | list[int], key: str = "agent") -> None:
+        """Taint nodes at one instant, all in records that are applied before anything fires."""
+        self.offset += 1
+        entries = []
+        for number in numbers:
+            self.offset += 1
+            meta: dict[str, Any] = {"name": f"n{number}", "uid": f"n{number}", "labels": ZONE_A}
+            meta["resourceVersion"] = str(self.offset + 100)
+            spec = {"taints": [{"key": key, "effect": "NoExecute"}]}
+            value = {"cluster": "lab", "type": "MODIFIED", "object": {"kind": "Node", "metadata": meta, "spec": spec}}
+            entries.append(FakeRecord(self.offset, self.now_us // 1000, b"lab", json.dumps(value).encode()))
+        collections.deque(self.logic.apply("nodes", entries, self.outbox), maxlen=0)
+        self._take()
+
+    def incidents(self) -> tuple[OpenIncident, ...]:
+        return self.logic._clusters.named("lab").state.incidents
+
+    def answer_incident(self, verdict: str, *, seconds: float | None = None, incident: str | None = None) -> None:
+        """Write the answer of a person, as the next revision of the policy."""
+        answer: dict[str, Any] = {
+            "incident": incident or self.incidents()[0].id,
+            "verdict": verdict,
+            "why": "w",
+            "by": "anna",
+            "answeredAt": "2026-01-01T00:00:00Z",
+        }
+        if seconds is not None:
+            answer["expiresAt"] = instant_text(self.now_us + round(seconds * SECOND_US))
+        self.apply(self.spec, answer)
+
+    def publish(self) -> None:
+        for _ in self.logic.published.turn(self.now_us, self.outbox):
+            pass
+        self.last = dict(self.outbox.messages)
+        for message in self.sent("incidents"):
+            value = message.value
+            self.published[message.key.decode()] = decode_incident(value) if value else None
+        self._take()
+
+    def sent(self, topic: str) -> list[Message]:
+        """What was sent to a topic in the last turn of publishing."""
+        return list(self.last.get(topic, ()))
+
+    def gone(self) -> dict[str, float]:
+        """When each pod was evicted first, seconds, by its UID."""
+        return {uid: times[0] for uid, times in self.issued("lab").items()}
+
+
+def names(kind: str, numbers: range | list[int]) -> set[str]:
+    return {f"{kind}-{number}" for number in numbers}
+
+
+__all__ = ["NODES", "SPREAD", "STAY_SECONDS", "THREE", "Storm", "names"]

@@ -1,0 +1,350 @@
+"""Guards before a partition: what an incident holds, what it does not, and how it goes when somebody answers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from evictstream.models.messages.policy import PolicyGuard
+from evictstream.models.steering.guards import limit_of
+from tests.streams.partition.storms import NODES, SPREAD, THREE, Storm, names
+
+GUARD: dict[str, Any] = {"guard": THREE}
+ALL = range(NODES)
+
+
+def test_a_storm_evicts_nobody_before_approval() -> None:
+    """What is scheduled is known ahead; what is due at once waits until the storm shows how large it is."""
+    world, plain = Storm(**GUARD), Storm()
+    for each in (world, plain):
+        each.storm(ALL)
+        each.run(700)
+    assert len(plain.gone()) == 2 * NODES
+    assert world.gone() == {}
+    assert world.held() == {("policy/p1", "lab"): 2 * NODES}
+    (incident,) = world.incidents()
+    assert (incident.taint, incident.nodes, incident.limit, incident.known) == ("agent", NODES, 3, NODES)
+
+
+def test_a_slow_storm_evicts_what_is_allowed_and_no_more() -> None:
+    world = Storm(**GUARD)
+    for number in ALL:
+        world.run(2 * number + 1)
+        world.storm([number])
+    world.run(1_000)
+    assert set(world.gone()) == names("goes", range(3)), (
+        "the guard allows three nodes; what was scheduled on them waits"
+    )
+
+
+def test_as_many_as_are_allowed_go_in_their_time() -> None:
+    world, plain = Storm(**GUARD), Storm()
+    for each in (world, plain):
+        each.storm(range(3))
+        each.run(700)
+    before, after = plain.gone(), world.gone()
+    assert world.deadlines() == plain.deadlines()
+    assert {uid: after[uid] - before[uid] for uid in names("stays", range(3))} == dict.fromkeys(
+        names("stays", range(3)), 0
+    )
+    assert {round(after[uid] - before[uid], 3) for uid in names("goes", range(3))} == {1}, "the look around"
+
+
+def test_what_came_long_before_does_not_count() -> None:
+    world = Storm(guard={"count": 3, "withinSeconds": 60})
+    for number in ALL:
+        world.run(30 * number + 1)
+        world.storm([number])
+    world.run(1_000)
+    assert len(world.gone()) == 2 * NODES
+
+
+@pytest.mark.parametrize("kills", [False, True], ids=["", "a worker is killed before"])
+def test_after_approval_everything_goes_once_spread(kills: bool) -> None:  # noqa: FBT001 - a case
+    world, plain = Storm(**GUARD), Storm()
+    for each in (world, plain):
+        each.storm(ALL)
+        each.run(100)
+    if kills:
+        world.die()
+    world.answer_incident("Approved")
+    world.run(100 + SPREAD / 4)
+    if kills:
+        world.die()
+    world.run(700)
+    plain.run(700)
+    assert world.deadlines() == plain.deadlines()
+    once = [one["podUid"] for one in world.evicts["lab"] if one["attempt"] == 1]
+    assert len(once) == len(set(once)) == 2 * NODES
+    first = sorted(at for uid, at in world.gone().items() if uid.startswith("goes"))
+    assert first[0] >= 100
+    assert first[-1] <= 100 + SPREAD
+    assert first[-1] - first[0] > SPREAD / 2
+    scheduled = {uid: at for uid, at in world.gone().items() if uid.startswith("stays")}
+    assert scheduled == {uid: at for uid, at in plain.gone().items() if uid.startswith("stays")}, "not overdue then"
+
+
+@pytest.mark.parametrize("kills", [False, True], ids=["", "workers are killed"])
+def test_a_rejected_incident_waits_until_its_taints_go(kills: bool) -> None:  # noqa: FBT001 - a case
+    world = Storm(**GUARD)
+    world.storm(ALL)
+    world.run(10)
+    world.answer_incident("Rejected")
+    for seconds in (20, 500, 90_000):
+        world.run(seconds)
+        if kills:
+            world.die()
+    assert world.gone() == {}
+    for number in ALL:
+        world.node(number)
+    world.run(90_010)
+    assert (world.gone(), world.incidents(), world.held()) == ({}, (), {})
+
+
+def test_another_key_still_evicts_meanwhile() -> None:
+    world = Storm(NODES + 1, **GUARD)
+    world.storm(ALL)
+    world.run(5)
+    world.storm([NODES], key="dead")
+    world.run(600)
+    assert set(world.gone()) == names("goes", [NODES]) | names("stays", [NODES])
+
+
+@pytest.mark.parametrize("verdict", ["Approved", "Rejected"])
+def test_one_later_node_is_of_no_answered_incident(verdict: str) -> None:
+    world = Storm(NODES + 5, **GUARD)
+    world.storm(ALL)
+    world.run(5)
+    world.answer_incident(verdict)
+    world.run(40)
+    world.storm([NODES])
+    world.run(45)
+    assert "goes-10" in world.gone()
+    world.storm(range(NODES + 1, NODES + 5))
+    world.run(60)
+    assert len(world.incidents()) == 2
+    assert not names("goes", range(NODES + 1, NODES + 5)) & set(world.gone())
+
+
+def test_a_later_node_is_of_an_incident_that_waits() -> None:
+    world = Storm(NODES + 1, **GUARD)
+    world.storm(ALL)
+    world.run(5)
+    world.storm([NODES])
+    world.run(600)
+    assert (world.gone(), len(world.incidents())) == ({}, 1)
+
+
+@pytest.mark.parametrize("kills", [False, True], ids=["", "a worker is killed between"])
+def test_recovery_cancels_all_and_releases_nothing(kills: bool) -> None:  # noqa: FBT001 - a case
+    """When as many are left as the guard allows, they wait all the same."""
+    world = Storm(**GUARD)
+    world.storm(ALL)
+    world.run(400)
+    for number in range(2, NODES):
+        world.node(number)
+    if kills:
+        world.die()
+    world.run(1_000)
+    assert world.gone() == {}
+    assert world.held() == {("policy/p1", "lab"): 4}
+    world.node(0)
+    world.node(1)
+    world.run(2_000)
+    assert (world.gone(), world.incidents()) == ({}, ())
+    cancelled = [one for one in world.decisions if one["decision"] == "Cancelled"]
+    assert len(cancelled) == 2 * NODES
+    assert {one["verdict"] for one in cancelled} == {"TaintRemoved"}
+
+
+def test_an_approval_expires_and_can_be_given_again() -> None:
+    world = Storm(**GUARD)
+    world.storm(ALL)
+    world.run(10)
+    world.answer_incident("Approved", seconds=100)
+    world.run(1_000)
+    assert set(world.gone()) == names("goes", ALL), "what became due later was not approved any more"
+    world.answer_incident("Approved", seconds=100)
+    world.run(1_000 + SPREAD)
+    assert set(world.gone()) == names("goes", ALL) | names("stays", ALL)
+
+
+def test_an_incident_lets_go_if_its_guard_says_when() -> None:
+    world = Storm(guard=THREE | {"releaseAfterSeconds": 900})
+    world.storm(ALL)
+    world.run(899)
+    assert world.gone() == {}
+    world.die()
+    world.run(901 + SPREAD)
+    assert len(world.gone()) == 2 * NODES
+
+
+def test_a_new_owner_forgets_no_incident_and_no_approval() -> None:
+    world = Storm(**GUARD)
+    world.storm(ALL)
+    world.run(10)
+    before = world.incidents()
+    world.die()
+    world.run(20)
+    assert world.incidents() == before
+    world.answer_incident("Approved")
+    world.die()
+    world.run(500)
+    assert (before[0].id, len(world.gone())) == (world.incidents()[0].id, 2 * NODES)
+
+
+def test_a_guard_that_comes_later_finds_the_storm() -> None:
+    world = Storm()
+    world.storm(ALL)
+    world.run(100)
+    world.apply(GUARD)
+    world.logic.firing.look_at_policies()
+    world.run(101)
+    assert len(world.incidents()) == 1
+    world.run(1_000)
+    assert set(world.gone()) == names("goes", ALL), "they had gone before"
+
+
+@pytest.mark.parametrize("change", [{}, {"settleSeconds": 1}], ids=["deleted", "without its guard"])
+def test_a_guard_that_goes_ends_its_incidents_and_spreads(change: dict[str, Any]) -> None:
+    world = Storm(**GUARD)
+    world.storm(ALL)
+    world.run(400)
+    fields = {"spec": change} if change else {}
+    world.policy(revision=9, earlier=[{"spec": GUARD}], **fields)
+    world.run(400 + SPREAD + 1)
+    assert (len(world.gone()), world.incidents()) == (2 * NODES, ())
+    assert max(world.gone().values()) - min(world.gone().values()) > SPREAD / 2
+
+
+def test_other_clauses_of_a_policy_change_nothing_of_its_incident() -> None:
+    world = Storm(**GUARD)
+    world.storm(ALL)
+    world.run(400)
+    before = world.incidents()
+    world.apply(GUARD | {"settleSeconds": 5}, earlier=[{"spec": GUARD}])
+    world.run(1_000)
+    assert (world.gone(), world.incidents()) == ({}, before)
+
+
+@pytest.mark.parametrize(
+    ("guard", "known", "limit"),
+    [
+        ({"sharePercent": 34}, 0, 0),
+        ({"sharePercent": 99}, 1, 0),
+        ({"sharePercent": 100}, 1, 1),
+        ({"sharePercent": 33}, 3, 0),
+        ({"sharePercent": 34}, 3, 1),
+        ({"sharePercent": 67}, 3, 2),
+        ({"sharePercent": 10, "count": 5}, 100, 5),
+        ({"sharePercent": 10, "count": 5}, 30, 3),
+        ({"count": 0}, 30, 0),
+    ],
+)
+def test_shares_round_down_and_the_lower_binds(guard: dict[str, int], known: int, limit: int) -> None:
+    clause = PolicyGuard(count=guard.get("count"), share_percent=guard.get("sharePercent"), within_seconds=60)
+    assert limit_of(clause, known) == limit
+
+
+@pytest.mark.parametrize(
+    ("nodes", "share", "goes"), [(0, 50, 0), (1, 50, 0), (1, 100, 1), (3, 34, 1), (3, 33, 0), (3, 67, 2)]
+)
+def test_small_clusters_evict_what_their_share_allows(nodes: int, share: int, goes: int) -> None:
+    world = Storm(nodes, guard={"sharePercent": share, "withinSeconds": 3_600})
+    for number in range(goes):
+        world.storm([number])
+    world.run(1_000)
+    assert len(world.gone()) == 2 * goes
+    if nodes > goes:
+        world.storm(range(goes, nodes))
+        world.run(3_000)
+        assert (len(world.gone()), len(world.incidents())) == (2 * goes, 1)
+
+
+def test_a_deleted_node_counts_for_ten_minutes() -> None:
+    """Six of ten nodes are deleted: 30 % are three of ten, and one of four."""
+    world = Storm(guard={"sharePercent": 30, "withinSeconds": 60})
+    for number in range(4, NODES):
+        world.delete(number)
+    world.run(300)
+    world.storm(range(3))
+    world.run(500)
+    assert len(world.gone()) == 3
+    for number in range(3):
+        world.node(number)
+    world.die()
+    world.run(599)
+    assert world.incidents() == ()
+    world.run(700)
+    world.storm(range(3))
+    world.run(710)
+    (incident,) = world.incidents()
+    assert (incident.limit, incident.known) == (1, 4)
+
+
+def test_a_cordoned_node_is_known() -> None:
+    world = Storm(guard={"sharePercent": 30, "withinSeconds": 60})
+    for number in range(4, NODES):
+        world.node(number, unschedulable=True)
+    world.storm(range(3))
+    world.run(400)
+    assert len(world.gone()) == 6
+
+
+def test_a_new_zone_has_its_own_nodes_alone() -> None:
+    """Of a zone that has come just now a guard knows the nodes that it has, not those of the cluster."""
+    spec: dict[str, Any] = {"for": {"zones": ["new"]}, "guard": {"sharePercent": 50, "withinSeconds": 600}}
+    world = Storm(NODES, **spec)
+    world.storm(ALL)
+    world.run(10)
+    assert (len(world.gone()), world.incidents()) == (NODES, ())
+    world = Storm(NODES, **spec)
+    world.node(0, zone="new")
+    world.node(1, zone="new")
+    world.node(0, "agent", zone="new")
+    world.run(500)
+    assert len(world.gone()) == 2, "one of two"
+    world.node(1, "agent", zone="new")
+    world.run(1_200)
+    (incident,) = world.incidents()
+    assert (incident.limit, incident.known, len(world.gone())) == (1, 2, 2)
+
+
+def test_a_selection_of_pods_holds_only_these() -> None:
+    spec: dict[str, Any] = {"for": {"namespaces": ["y"]}, "guard": THREE}
+    world = Storm(**spec)
+    meta = {"namespace": "y", "name": "held", "uid": "held"}
+    world.put("lab", "pods", "Pod", meta, {"nodeName": "n0"})
+    world.storm(ALL)
+    world.run(500)
+    assert set(world.gone()) == names("goes", ALL) | names("stays", ALL)
+    assert world.held() == {("policy/p1", "lab"): 1}
+
+
+def test_the_decision_names_the_incident() -> None:
+    world = Storm(**GUARD)
+    world.storm(ALL)
+    world.run(10)
+    (incident,) = world.incidents()
+    world.answer_incident("Approved")
+    world.run(50)
+    clauses = {one["policy"]["clause"] for one in world.decisions if one.get("policy")}
+    assert clauses == {f"guard:{incident.id}"}
+
+
+def test_without_a_guard_nothing_is_counted() -> None:
+    world = Storm(settleSeconds=5)
+    world.storm(ALL)
+    world.run(500)
+    guarding = world.logic.firing.guarding
+    assert (guarding.is_on, guarding.has_work, guarding._guards) == (False, False, {})
+
+
+def test_a_cluster_that_is_forgotten_leaves_no_incident() -> None:
+    world = Storm(**GUARD)
+    world.storm(ALL)
+    world.run(10)
+    world.raw("lab", "nodes", {"cluster": "lab", "type": "FORGET"})
+    world.run(20)
+    assert (world.incidents(), world.held(), world.logic.firing.guarding.has_work) == ((), {}, False)

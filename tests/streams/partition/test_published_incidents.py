@@ -1,0 +1,119 @@
+"""What a partition publishes of its incidents: at once, in the transaction of its rows, and taken back at the end."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from evictstream.models.messages.incident import IncidentState
+from evictstream.streams.partition.published_incidents import RECOUNT_US
+from tests.streams.partition.storms import NODES, THREE, Storm
+
+GUARD: dict[str, Any] = {"guard": THREE}
+RECOUNT_SECONDS = RECOUNT_US // 1_000_000
+
+
+def held_storm() -> Storm:
+    world = Storm(**GUARD)
+    world.storm(range(NODES))
+    world.run(10)
+    world.publish()
+    return world
+
+
+def test_an_incident_is_published_with_its_numbers() -> None:
+    world = held_storm()
+    ((name, incident),) = world.published.items()
+    assert incident is not None
+    assert (name, incident.id) == (world.incidents()[0].id,) * 2
+    assert (incident.cluster, incident.policy, incident.taint) == ("lab", "p1", "agent")
+    assert (incident.allowed, incident.known, incident.nodes, incident.opened_with) == (3, NODES, NODES, NODES)
+    assert (incident.evictions, incident.due, incident.state) == (2 * NODES, NODES, IncidentState.WAITING)
+    assert incident.first_nodes == tuple(sorted(f"n{number}" for number in range(NODES)))
+
+
+def test_owners_that_lose_all_are_named() -> None:
+    world = Storm(NODES + 1, **GUARD)
+    for number, (owner, node) in enumerate([("all", 0), ("all", 1), ("some", 2), ("some", NODES)]):
+        meta: dict[str, Any] = {"namespace": "x", "name": f"{owner}-{number}", "uid": f"u{number}"}
+        meta["ownerReferences"] = [{"kind": "ReplicaSet", "name": owner, "controller": True}]
+        world.put("lab", "pods", "Pod", meta, {"nodeName": f"n{node}"})
+    world.storm(range(NODES))
+    world.run(10)
+    world.publish()
+    (incident,) = world.published.values()
+    assert incident is not None
+    assert incident.losing_all == 1
+    assert [(one.namespace, one.owner, one.pods) for one in incident.owners] == [("x", "ReplicaSet/all", 2)]
+
+
+def test_the_fleet_names_its_incidents() -> None:
+    world = held_storm()
+    levels = [json.loads(message.value) for message in world.sent("fleet")]
+    named = {level.get("zone"): level.get("incidents") for level in levels}
+    assert named == {None: [world.incidents()[0].id], "a": None}
+
+
+@pytest.mark.parametrize("verdict", ["Approved", "Rejected"])
+def test_an_answer_is_published_at_once(verdict: str) -> None:
+    world = held_storm()
+    world.answer_incident(verdict, seconds=600 if verdict == "Approved" else None)
+    world.run(11)
+    world.publish()
+    (incident,) = world.published.values()
+    assert incident is not None
+    assert (incident.state, incident.answered_by, incident.answered_why) == (IncidentState(verdict), "anna", "w")
+    assert (incident.expires_at is not None) == (verdict == "Approved")
+
+
+def test_numbers_alone_are_said_each_ten_seconds() -> None:
+    world = held_storm()
+    (before,) = world.published.values()
+    assert before is not None
+    world.node(0)
+    world.run(12)
+    world.publish()
+    (same,) = world.published.values()
+    assert same == before
+    world.run(10 + RECOUNT_SECONDS)
+    world.publish()
+    (after,) = world.published.values()
+    assert after is not None
+    assert (after.nodes, after.evictions) == (NODES - 1, 2 * NODES - 2)
+    assert after.sequence > before.sequence
+
+
+@pytest.mark.parametrize("kills", [False, True], ids=["", "a worker is killed before"])
+def test_an_end_is_a_tombstone_whoever_owns_it_then(kills: bool) -> None:  # noqa: FBT001 - a case
+    world = held_storm()
+    (name,) = world.published
+    if kills:
+        world.die()
+    for number in range(NODES):
+        world.node(number)
+    world.run(20)
+    world.publish()
+    assert world.published == {name: None}
+    assert world.logic._clusters.named("lab").state.published_incidents == ()
+
+
+def test_a_forgotten_cluster_takes_its_incidents_back() -> None:
+    world = held_storm()
+    world.raw("lab", "nodes", {"cluster": "lab", "type": "FORGET"})
+    world.publish()
+    assert list(world.published.values()) == [None]
+
+
+def test_a_new_owner_says_what_stands() -> None:
+    world = held_storm()
+    (before,) = world.published.values()
+    world.die()
+    world.run(11)
+    world.publish()
+    (after,) = world.published.values()
+    assert before is not None
+    assert after is not None
+    assert (after.id, after.since, after.nodes) == (before.id, before.since, before.nodes)
+    assert after.sequence > before.sequence
