@@ -13,10 +13,12 @@ from typing import NamedTuple
 import msgspec
 
 from evictstream.models.eviction.executor_queue import ExecutorQueue
+from evictstream.models.eviction.node_standing import known_nodes
 from evictstream.models.eviction.state import NodeAggregate
 from evictstream.models.instants import MILLISECOND_US, instant_text
 from evictstream.models.messages.signals import Heartbeat, Listed, QueueReport
 from evictstream.models.steering.incidents import OpenIncident
+from evictstream.models.steering.node_counts import KnownNodes, NodeHistory
 
 
 class ClusterState(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -34,6 +36,7 @@ class ClusterState(msgspec.Struct, frozen=True, omit_defaults=True):
         published_zones: its zones of which records stand there.
         incidents: those that its guards hold, in the order in which they began.
         published_incidents: ids of incidents of which records stand on their topic.
+        history: of the counts of its nodes, for policies; None if there is nothing to know.
     """
 
     nodes_heartbeat_at_us: int = 0
@@ -47,6 +50,7 @@ class ClusterState(msgspec.Struct, frozen=True, omit_defaults=True):
     published_zones: tuple[str, ...] = ()
     incidents: tuple[OpenIncident, ...] = ()
     published_incidents: tuple[str, ...] = ()
+    history: NodeHistory | None = None
 
     @property
     def is_heard(self) -> bool:
@@ -99,9 +103,10 @@ class Cluster:
         state: what its signals have changed.
         nodes: its nodes by name.
         addresses: the node of each of its pods, by the pod's address; some 100 bytes for each pod.
+        known: how many nodes it has, with those that were deleted not long ago; some 200 bytes for each.
     """
 
-    __slots__ = ("addresses", "key", "name", "nodes", "state")
+    __slots__ = ("addresses", "key", "known", "name", "nodes", "state")
 
     def __init__(self, name: str, state: ClusterState = NO_STATE) -> None:
         self.name = name
@@ -109,6 +114,7 @@ class Cluster:
         self.state = state
         self.nodes: dict[str, NodeAggregate] = {}
         self.addresses: dict[str, NodeAggregate] = {}
+        self.known = KnownNodes()
 
     @property
     def is_empty(self) -> bool:
@@ -121,12 +127,19 @@ class Cluster:
 
     def new_node(self, name: str) -> NodeAggregate:
         """Make a node of this cluster; it enters `nodes` once it has a row."""
-        return NodeAggregate(self.name, name, self.state.first_ordinal, self.addresses)
+        return NodeAggregate(self.name, name, self.state.first_ordinal, self.addresses, self.known)
+
+    def count_nodes(self) -> None:
+        """Count its nodes, as its rows say; later changes change the counts."""
+        self.known = known_nodes(self.nodes.values(), self.state.history)
+        for node in self.nodes.values():
+            node.known = self.known
 
     def add(self, node: NodeAggregate) -> None:
         """Take in a node that its rows have made, with its pods."""
         node.first_ordinal = self.state.first_ordinal
         node.addresses = self.addresses
+        node.known = self.known
         self.nodes[node.name] = node
         for pod in node.pods.values():
             self.addresses[pod.address] = node

@@ -18,6 +18,12 @@ def cap_times(step: Step, latest_us: int) -> None:
         if node is not aggregate.node:
             aggregate.node = node
             step.write_node()
+    for uid, memory in aggregate.earlier_nodes.items():
+        left = memory.left
+        if left is not None and left.at_us > latest_us:
+            left = msgspec.structs.replace(left, at_us=now_us)
+            aggregate.earlier_nodes[uid] = msgspec.structs.replace(memory, left=left)
+            step.write_node()
     for pod in aggregate.pods.values():
         if pod.since_us > latest_us or pod.tolerations_since_us > latest_us:
             pod.since_us = _capped(pod.since_us, latest_us, now_us)

@@ -13,6 +13,7 @@ import msgspec
 
 from evictstream.models.eviction.future_times import cap_times
 from evictstream.models.eviction.lifecycle import reconcile, remove
+from evictstream.models.eviction.node_standing import node_left
 from evictstream.models.eviction.rule_parameters import RuleParameters
 from evictstream.models.eviction.state import NodeAggregate, NodeState, PodState
 from evictstream.models.eviction.step import DUPLICATE, STALE, Changes, InputEffect, Step
@@ -232,6 +233,7 @@ def _update(
         ready_since_us=advance_ready(node.ready_since_us, is_ready=is_ready, is_listed=is_listed, at_us=at_us),
         is_undecidable=is_undecidable,
         labels=shared_node_labels(seen.labels, node.labels),
+        is_unready=seen.is_unready,
     )
     step.write_node()
     # With equal taints no decision changes. A health taint that stays means the same outage. A node that had no taints
@@ -242,12 +244,15 @@ def _update(
 
 
 def _take_labels(step: Step, node: NodeState, event: NodeEvent) -> Changes:
-    """Take the labels of a known version of a node: its row is older than labels are, or its feed tells more now."""
-    labels = shared_node_labels(event.node.labels, node.labels)
-    if labels is node.labels:
+    """Take the labels of a known version of a node: its row is older than labels are, or its feed tells more now.
+
+    The same goes for its condition.
+    """
+    labels, is_unready = shared_node_labels(event.node.labels, node.labels), event.node.is_unready
+    if labels is node.labels and is_unready is node.is_unready:
         return DUPLICATE
     ready_us = node.ready_since_us if event.node.counts_as_ready else None
-    step.aggregate.node = msgspec.structs.replace(node, labels=labels, ready_since_us=ready_us)
+    step.aggregate.node = msgspec.structs.replace(node, labels=labels, ready_since_us=ready_us, is_unready=is_unready)
     step.write_node()
     return step.finish()
 
@@ -275,4 +280,4 @@ def _remove(step: Step, node: NodeState, version: Version) -> Iterator[Changes]:
     """Remove the known node, so that nothing is due for its pods; events of it up to `version` will be dropped."""
     step.aggregate.node = None
     yield from _reconcile_all(step)
-    step.remember_node(node.uid, version)
+    step.remember_node(node.uid, version, node_left(node, step.at_us))

@@ -18,6 +18,7 @@ from evictstream.models.eviction.state import (
     DeletionMemory,
     Due,
     Eviction,
+    NodeLeft,
     NodeState,
     Outage,
     PodState,
@@ -51,6 +52,9 @@ class _EarlierNodeRow(msgspec.Struct, array_like=True, gc=False, kw_only=True):
     uid: str
     version: Version
     until_us: int
+    left_at_us: int | None = None  # older rows have no such fields
+    zone: str = ""
+    is_unhealthy: bool = False
 
 
 class _NodeRow(msgspec.Struct, array_like=True, gc=False, kw_only=True):
@@ -64,6 +68,7 @@ class _NodeRow(msgspec.Struct, array_like=True, gc=False, kw_only=True):
     is_undecidable: bool
     labels: NodeLabels | None = None  # older rows have no such fields
     ready_since_us: int | None = None
+    is_unready: bool = False
 
 
 class _PodRow(msgspec.Struct, array_like=True, gc=False, kw_only=True):
@@ -128,13 +133,11 @@ def node_value(node: NodeState | None, earlier_nodes: Iterable[tuple[str, Deleti
             taints=[_taint_row(state) for state in (node.taints if node is not None else ())],
             outage_since_us=outage.since_us if outage is not None else None,
             gap_since_us=outage.gap_since_us if outage is not None else None,
-            earlier_nodes=[
-                _EarlierNodeRow(uid=uid, version=_storable(memory.version), until_us=memory.until_us)
-                for uid, memory in earlier_nodes
-            ],
+            earlier_nodes=[_earlier_node_row(uid, memory) for uid, memory in earlier_nodes],
             is_undecidable=node is not None and node.is_undecidable,
             labels=node.labels if node is not None else None,
             ready_since_us=node.ready_since_us if node is not None else None,
+            is_unready=node is not None and node.is_unready,
         )
     )
 
@@ -146,7 +149,7 @@ def read_node_value(key: bytes, value: bytes) -> tuple[NodeState | None, dict[st
         RowError: it is not such a row.
     """
     row = _read(_node_decoder, key, value)
-    earlier_nodes = {entry.uid: DeletionMemory(_loaded(entry.version), entry.until_us) for entry in row.earlier_nodes}
+    earlier_nodes = {entry.uid: _earlier_node(entry) for entry in row.earlier_nodes}
     if row.uid is None:
         return None, earlier_nodes
     # Older rows may have been written without limits on taints.
@@ -161,6 +164,7 @@ def read_node_value(key: bytes, value: bytes) -> tuple[NodeState | None, dict[st
         is_undecidable=is_undecidable,
         labels=None if row.labels is None else shared_labels(row.labels),
         ready_since_us=row.ready_since_us,
+        is_unready=row.is_unready,
     )
     return node, earlier_nodes
 
@@ -315,6 +319,18 @@ def _loaded(version: Version) -> Version:
 
 def _has_long_taint(value: bytes, row: _NodeRow) -> bool:
     return len(value) > LONGEST_TEXT and any(len(taint.key) + len(taint.value) > LONGEST_TEXT for taint in row.taints)
+
+
+def _earlier_node_row(uid: str, memory: DeletionMemory) -> _EarlierNodeRow:
+    row, left = _EarlierNodeRow(uid=uid, version=_storable(memory.version), until_us=memory.until_us), memory.left
+    if left is not None:
+        row.left_at_us, row.zone, row.is_unhealthy = left.at_us, left.zone, left.is_unhealthy
+    return row
+
+
+def _earlier_node(row: _EarlierNodeRow) -> DeletionMemory:
+    left = None if row.left_at_us is None else NodeLeft(row.left_at_us, row.zone, row.is_unhealthy)
+    return DeletionMemory(_loaded(row.version), row.until_us, left=left)
 
 
 def _taint_row(state: TaintState) -> _TaintRow:

@@ -13,6 +13,7 @@ from evictstream.models.kubernetes.taints import Taint
 from evictstream.models.kubernetes.tolerations import Toleration, Tolerations
 from evictstream.models.kubernetes.traits import NodeLabels, PodTraits, zone_of
 from evictstream.models.messages.vocabulary import EvictionState, Outcome, Verdict
+from evictstream.models.steering.node_counts import KnownNodes
 
 # Why a pod is left alone; `PodState.exemptions` is the sum of all that hold.
 TERMINATING = 1
@@ -71,6 +72,7 @@ class NodeState(msgspec.Struct, frozen=True, gc=False, kw_only=True):
             zone; else None.
         is_undecidable: its taints are beyond a limit: none of them is kept, and its pods are left alone.
         labels: for policies; None if its row is of a version that kept none, until the node is told again.
+        is_unready: its condition `Ready` is reported, and is not `True`; for policies.
     """
 
     uid: str
@@ -80,6 +82,7 @@ class NodeState(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     ready_since_us: int | None = None
     is_undecidable: bool = False
     labels: NodeLabels | None = None
+    is_unready: bool = False
 
     @property
     def zone(self) -> str | None:
@@ -201,6 +204,20 @@ class PodState(msgspec.Struct, gc=False, kw_only=True):
     traits: PodTraits | None = None
 
 
+class NodeLeft(msgspec.Struct, frozen=True, gc=False):
+    """A node as it was when it was deleted: it counts on for some time (`node_standing.py`).
+
+    Attributes:
+        at_us: when that was.
+        zone: its zone; empty if it had none.
+        is_unhealthy: whether it was.
+    """
+
+    at_us: int
+    zone: str
+    is_unhealthy: bool
+
+
 class DeletionMemory(msgspec.Struct, frozen=True, gc=False):
     """What is remembered of an earlier node or a deleted pod (semantics.md 12.3).
 
@@ -208,11 +225,13 @@ class DeletionMemory(msgspec.Struct, frozen=True, gc=False):
         version: events up to this version are dropped.
         until_us: when it may be forgotten.
         opened: how many evictions were opened for the pod; kept so that no id is used twice if the delete was wrong.
+        left: of a node, if it was known when it was deleted.
     """
 
     version: Version
     until_us: int
     opened: int = 0
+    left: NodeLeft | None = None
 
 
 class NodeAggregate:
@@ -233,6 +252,7 @@ class NodeAggregate:
             forgotten with all its rows. There the caller sets a number above all ordinals used before, so that no
             `evictionId` is used again.
         addresses: the nodes of all pods of the cluster, by address; shared by its nodes.
+        known: how many nodes its cluster has, for policies; shared by its nodes, None where nobody counts.
         counted_node: its state when it was counted (`levels.py`); in memory only, as the next.
         counted_as: its standing in the counts of its cluster.
         counted_in: the zone in whose counts it is; empty for none.
@@ -249,6 +269,7 @@ class NodeAggregate:
         "earlier_nodes",
         "first_ordinal",
         "key",
+        "known",
         "name",
         "node",
         "orphans",
@@ -258,7 +279,12 @@ class NodeAggregate:
     )
 
     def __init__(
-        self, cluster: str, name: str, first_ordinal: int = 0, addresses: "dict[str, NodeAggregate] | None" = None
+        self,
+        cluster: str,
+        name: str,
+        first_ordinal: int = 0,
+        addresses: "dict[str, NodeAggregate] | None" = None,
+        known: KnownNodes | None = None,
     ) -> None:
         self.cluster = cluster
         self.name = name
@@ -272,6 +298,7 @@ class NodeAggregate:
         self.orphans: dict[str, Eviction] = {}
         self.purge_at_us: int | None = None
         self.addresses: dict[str, NodeAggregate] = {} if addresses is None else addresses
+        self.known = known
         self.counted_node: NodeState | None = None
         self.counted_as = 0
         self.counted_in = ""

@@ -8,10 +8,11 @@ from typing import Final, NewType
 import msgspec
 
 from evictstream.models.eviction.decision import Coverages
+from evictstream.models.eviction.node_standing import node_standing
 from evictstream.models.eviction.row_keys import RowKind, row_key
 from evictstream.models.eviction.row_values import deleted_pod_value, eviction_value, node_value, pod_value
 from evictstream.models.eviction.rule_parameters import MOST_EARLIER_NODES, RuleParameters
-from evictstream.models.eviction.state import DeletionMemory, Due, Eviction, NodeAggregate, PodState
+from evictstream.models.eviction.state import DeletionMemory, Due, Eviction, NodeAggregate, NodeLeft, PodState
 from evictstream.models.instants import instant_text
 from evictstream.models.kubernetes.resource_versions import Version, later
 from evictstream.models.messages.command import EvictionCommand
@@ -191,8 +192,11 @@ class Step:
         return name
 
     def write_node(self) -> None:
-        """Write the node's row, or delete it if neither the node nor an earlier one is kept."""
-        node, earlier_nodes = self.aggregate.node, self.aggregate.earlier_nodes
+        """Write the node's row, or delete it if neither the node nor an earlier one is kept; and count the node."""
+        aggregate = self.aggregate
+        node, earlier_nodes = aggregate.node, aggregate.earlier_nodes
+        if aggregate.known is not None:
+            aggregate.known.take(aggregate.name, node_standing(aggregate), self.at_us)
         value = node_value(node, earlier_nodes.items()) if node is not None or earlier_nodes else None
         self._rows[row_key(RowKind.NODE, self.key)] = value
 
@@ -215,10 +219,17 @@ class Step:
         """Write the row of a deleted pod, or delete it with None."""
         self._rows[row_key(RowKind.DELETED_POD, self.key, uid)] = None if memory is None else deleted_pod_value(memory)
 
-    def remember_node(self, uid: str, version: Version) -> None:
-        """Remember a deleted node by its UID; events of it up to `version` will be dropped. Writes the node's row."""
+    def remember_node(self, uid: str, version: Version, left: NodeLeft | None = None) -> None:
+        """Remember a deleted node by its UID; events of it up to `version` will be dropped. Writes the node's row.
+
+        Args:
+            uid: of the node.
+            version: of its deletion.
+            left: as it was, if it was known until now.
+        """
         earlier_nodes = self.aggregate.earlier_nodes
-        earlier_nodes[uid] = memory = self._remembered(earlier_nodes.get(uid), version, 0)
+        memory = self._remembered(earlier_nodes.get(uid), version, 0)
+        earlier_nodes[uid] = memory = memory if left is None else msgspec.structs.replace(memory, left=left)
         if len(earlier_nodes) > MOST_EARLIER_NODES:
             del earlier_nodes[min(earlier_nodes, key=lambda known: earlier_nodes[known].until_us)]
         self.write_node()
@@ -237,7 +248,7 @@ class Step:
         if memory is None:
             return DeletionMemory(version, until_us, opened)
         return DeletionMemory(
-            later(version, memory.version), max(until_us, memory.until_us), max(opened, memory.opened)
+            later(version, memory.version), max(until_us, memory.until_us), max(opened, memory.opened), memory.left
         )
 
     def _wake_to_purge(self, memory: DeletionMemory) -> None:

@@ -92,6 +92,11 @@ class Node(msgspec.Struct, frozen=True, gc=False):
         """Whether it is Ready and counts for the state of its zone (semantics.md 8.3)."""
         return self.ready == "True" and EXCLUDE_DISRUPTION_LABEL not in self.labels
 
+    @property
+    def is_unready(self) -> bool:
+        """Whether the condition is reported, and is not `True`."""
+        return self.ready is not None and self.ready != "True"
+
 
 class Pod(msgspec.Struct, frozen=True, gc=False):
     """The fields of a pod that decisions use.

@@ -18,6 +18,7 @@ from evictstream.models.eviction.cluster import (
     heartbeat,
     reported,
 )
+from evictstream.models.steering.node_counts import KnownNodes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -75,8 +76,9 @@ class Clusters:
 
         Nothing waits in the queue of an executor when no node is left.
         """
-        if cluster.state.queue is not None:
-            self._write(cluster.name, msgspec.structs.replace(cluster.state, queue=None), outbox)
+        cluster.known = KnownNodes()
+        if cluster.state.queue is not None or cluster.state.history is not None:
+            self._write(cluster.name, msgspec.structs.replace(cluster.state, queue=None, history=None), outbox)
         if cluster.is_empty:
             self.by_key.pop(cluster.key, None)
 
@@ -134,6 +136,7 @@ class Clusters:
             published_incidents=before.published_incidents,
         )
         self._write(cluster, state, outbox)
+        self.named(cluster).known = KnownNodes()
         self.accept_gap(cluster, outbox)
 
     def published(self, cluster: Cluster, sequence: int, zones: tuple[str, ...], outbox: Outbox) -> None:
@@ -156,6 +159,19 @@ class Clusters:
         if cluster.is_empty:
             self.by_key.pop(cluster.key, None)
 
+    def count_nodes(self) -> None:
+        """Count the nodes of all clusters, once their rows are loaded."""
+        for cluster in self.by_key.values():
+            cluster.count_nodes()
+
+    def keep_history(self, name: str, outbox: Outbox) -> None:
+        """Write what of earlier counts of a cluster's nodes a new owner has to know."""
+        cluster = self.named(name)
+        if cluster.known.is_changed:
+            cluster.known.saved()
+            history = cluster.known.history()
+            self._write(cluster.name, msgspec.structs.replace(cluster.state, history=history), outbox)
+
     def open_gap(self, lost: dict[str, int], now_us: int, outbox: Outbox) -> None:
         """Hold evictions back until each cluster with nodes has been listed again, or its gap is accepted."""
         gap = gap_of(lost, {cluster.name for cluster in self.by_key.values() if cluster.nodes}, now_us)
@@ -171,6 +187,8 @@ class Clusters:
         """Let every kept time that is later than `latest_us` be of now: it lies in the future."""
         for cluster in list(self.by_key.values()):
             self._write(cluster.name, capped(cluster.state, latest_us, present_us), outbox)
+            cluster.known.cap_times(latest_us, present_us)
+            self.keep_history(cluster.name, outbox)
 
     def _take(self, signal: Heartbeat | Listed, following: ClusterState | None, outbox: Outbox) -> bool:
         if following is None:

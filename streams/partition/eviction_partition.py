@@ -132,6 +132,7 @@ class EvictionPartition:
             self._effects.pending[node.cluster] += len(uids)
             evictions += [(node, uid) for uid in uids]
         self._loader = RowLoader()  # its indexes are needed no more
+        self._clusters.count_nodes()
         self._timers.rebuild()
         self._effects.issued.load(evictions)
 

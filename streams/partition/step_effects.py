@@ -45,6 +45,7 @@ class StepEffects:
     """
 
     __slots__ = (
+        "_aside_of",
         "_clusters",
         "_config",
         "_partition",
@@ -65,6 +66,7 @@ class StepEffects:
         self.levels: dict[str, ClusterLevels] = {}
         self.held = HeldEvictions(config.brakes, config.policies, timers, clusters)
         self.guarding = Guarding(config, clusters, self.held)
+        self._aside_of: str | None = None  # the cluster of a step that is not whole yet
         self._clusters = clusters
         self._partition = partition
         self._config = config
@@ -106,6 +108,8 @@ class StepEffects:
         """Add what one part of a step has decided, for a step about this node alone."""
         if changes.is_last and not outbox.is_in_step:
             self.put(changes, aggregate, outbox)
+            if aggregate.known is not None and aggregate.known.is_changed:
+                self._clusters.keep_history(aggregate.cluster, outbox)
             return
         self.put_aside(changes, aggregate, outbox)
         if changes.is_last:
@@ -113,6 +117,7 @@ class StepEffects:
 
     def put_aside(self, changes: Changes, aggregate: NodeAggregate, outbox: Outbox) -> None:
         """Put aside what one part of a step has decided, and let the node's wake-ups wait, until `end_step`."""
+        self._aside_of = aggregate.cluster
         self._timers.hold(aggregate.timer_key)
         self.put(changes, aggregate, outbox.aside())
 
@@ -120,6 +125,9 @@ class StepEffects:
         """Let all that a step has put aside be written, and the wake-ups come: it is whole."""
         outbox.end_step()
         self._timers.release()
+        if self._aside_of is not None:  # whole only now: other writers of the cluster's row have not waited
+            self._clusters.keep_history(self._aside_of, outbox)
+            self._aside_of = None
 
     def add_dead_letter(self, topic: str, record: Record, outbox: Outbox, *, reason: str, detail: str) -> None:
         """Add a dead letter for a record of an input topic, count it and tell of it.

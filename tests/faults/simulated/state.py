@@ -5,6 +5,7 @@ A row that was not written shows at the end of each run, not only where a worker
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterable, Iterator
 
 import msgspec
@@ -16,6 +17,7 @@ from tests.faults.simulated.log import Entry
 from tests.harness.counted import differences
 
 ENGINE = b"\0"  # how its rows' keys begin
+LATE_US = 1 << 60  # no deleted node counts any more
 
 
 def check_rows(live: EvictionPartition, loaded: EvictionPartition, rows: Iterable[Entry]) -> Iterator[Violation]:
@@ -28,12 +30,31 @@ def check_rows(live: EvictionPartition, loaded: EvictionPartition, rows: Iterabl
         wrong = differences(levels, [one for one in loaded.known_nodes() if one.cluster == cluster], 0)
         if wrong:
             yield Violation("counts differ", wrong, cluster=cluster)
+    known, known_from_rows = _known(live), _known(loaded)
+    for cluster in known:
+        if known[cluster] != known_from_rows.get(cluster):
+            text = f"in memory {known[cluster]}, from rows {known_from_rows.get(cluster)}"
+            yield Violation("counts of nodes differ", text, cluster=cluster)
     there, here = _described(live), _described(loaded)
     for name in sorted(there.keys() | here.keys()):
         if there.get(name) != here.get(name):
             cluster, _, node = name.partition("/")
             text = f"in memory {there.get(name)}, from rows {here.get(name)}"
             yield Violation("rows differ", text, cluster=cluster, node=node)
+
+
+def _known(partition: EvictionPartition) -> dict[str, object]:
+    """Give by cluster how many nodes count in each zone long after, and what is known of earlier counts."""
+    found: dict[str, object] = {}
+    for aggregate in partition.known_nodes():
+        if aggregate.known is not None and aggregate.cluster not in found:
+            known = copy.deepcopy(aggregate.known)
+            zones = {
+                zone: (known.known(zone, LATE_US), known.unhealthy(zone, LATE_US)) for zone in known.zones(LATE_US)
+            }
+            history = known.history()
+            found[aggregate.cluster] = zones, history and (history.full_until_us, history.peaks)
+    return found
 
 
 def _described(partition: EvictionPartition) -> dict[str, object]:

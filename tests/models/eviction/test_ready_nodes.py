@@ -11,7 +11,7 @@ import pytest
 from evictstream.models.eviction import NodeAggregate, RuleParameters, node_slices
 from evictstream.models.eviction.cluster import Cluster, one_is_ready_since
 from evictstream.models.eviction.row_values import node_value, read_node_value
-from evictstream.models.eviction.state import NodeState, Outage
+from evictstream.models.eviction.state import DeletionMemory, NodeLeft, NodeState, Outage
 from evictstream.models.eviction.taint_history import advance_ready
 from evictstream.models.kubernetes import Node, Taint
 from evictstream.models.kubernetes.shapes import EXCLUDE_DISRUPTION_LABEL
@@ -207,9 +207,15 @@ def test_a_row_keeps_since_when_a_node_is_ready() -> None:
     assert read_node_value(b"k", node_value(node, ())) == (node, {})
 
 
+def test_a_row_keeps_how_deleted_nodes_were() -> None:
+    node = NodeState(uid="u", version=7, is_unready=True)
+    earlier = {"v": DeletionMemory(5, 99), "w": DeletionMemory(6, 99, left=NodeLeft(9, "a", is_unhealthy=True))}
+    assert read_node_value(b"k", node_value(node, earlier.items())) == (node, earlier)
+
+
 def test_rows_of_an_earlier_version_make_no_node_ready() -> None:
     node = NodeState(uid="u", version=7, ready_since_us=4)
-    *fields, _ = msgspec.msgpack.decode(node_value(node, ()))
+    *fields, _, _ = msgspec.msgpack.decode(node_value(node, ()))
     found, _ = read_node_value(b"k", msgspec.msgpack.encode(fields))
     assert found == NodeState(uid="u", version=7)
     aggregate = NodeAggregate(CLUSTER, ALIVE)
