@@ -6,7 +6,7 @@ from typing import Annotated
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
-from evictstream.models.messages.policy import LONGEST_CLAUSE_SECONDS
+from evictstream.models.messages.policy import LONGEST_CLAUSE_SECONDS, LONGEST_POLICY_SPREAD_SECONDS
 from evictstream.streams.cli.durations import read_length
 
 
@@ -26,8 +26,11 @@ def seconds_of(value: object) -> int:
 Length = Annotated[int, BeforeValidator(seconds_of), Field(ge=1, le=LONGEST_CLAUSE_SECONDS)]
 """A length of time of a clause, in seconds."""
 
+SpreadLength = Annotated[int, BeforeValidator(seconds_of), Field(ge=0, le=LONGEST_POLICY_SPREAD_SECONDS)]
+"""Over how long something is spread, in seconds."""
+
 
 class StrictFields(BaseModel):
     """Fields of which no other may be there, and of which none has another type."""
 
-    model_config = ConfigDict(extra="forbid", strict=True)
+    model_config = ConfigDict(extra="forbid", strict=True, arbitrary_types_allowed=True)

@@ -12,38 +12,27 @@ from pathlib import Path
 from typing import Annotated, Any, Final
 
 import msgspec
-from pydantic import BeforeValidator, ConfigDict, Field, ValidationError, field_validator
+from pydantic import BeforeValidator, Field, ValidationError
 from ruamel.yaml import YAML
 from ruamel.yaml.comments import CommentedMap, CommentedSeq
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
 
-from evictstream.kit.cli.clause_fields import Length as _Length
-from evictstream.kit.cli.clause_fields import StrictFields as _Strict
-from evictstream.kit.cli.clause_fields import seconds_of as _seconds
+from evictstream.kit.cli.clause_fields import Length, SpreadLength, StrictFields
 from evictstream.kit.cli.guard_clause import GuardFields
-from evictstream.kit.see.window_texts import read_window
+from evictstream.kit.cli.policy_holds import FileHold
+from evictstream.kit.cli.policy_limits import FileLimit
 from evictstream.models.messages.policy import (
-    HIGHEST_RATE,
     LABEL_PATTERN,
     LEAST_ABOVE_ALL_PRIORITIES,
     LONGEST_LABEL,
     LONGEST_PATTERN,
     LONGEST_POLICY_NAME,
-    LONGEST_POLICY_SPREAD_SECONDS,
-    LONGEST_RATE_LABEL,
-    LONGEST_RATE_SECONDS,
     MOST_PATTERNS,
-    MOST_WINDOWS,
-    LimitScope,
-    PolicyHold,
-    PolicyLimit,
     PolicySelection,
     PolicySpec,
-    PolicyWindow,
     PriorityRange,
 )
 from evictstream.models.steering.policies import MOST_POLICIES
-from evictstream.streams.cli.durations import read_length
 from evictstream.streams.cli.steering_records import LONGEST_WHY
 from evictstream.streams.errors import WrongUseError
 
@@ -88,11 +77,11 @@ _Label = Annotated[str, BeforeValidator(_label), Field(max_length=LONGEST_LABEL)
 _Below = Annotated[int, Field(gt=-LEAST_ABOVE_ALL_PRIORITIES, le=LEAST_ABOVE_ALL_PRIORITIES)]
 
 
-class _Priority(_Strict):
+class _Priority(StrictFields):
     below: _Below
 
 
-class _Selection(_Strict):
+class _Selection(StrictFields):
     clusters: _Patterns | None = None
     nodes: _Patterns | None = None
     taints: _Patterns | None = None
@@ -110,73 +99,18 @@ class _Selection(_Strict):
         return PolicySelection(**lists, priority=priority)
 
 
-def _rate(value: object) -> tuple[int, int]:
-    count, _, length = value.partition("/") if isinstance(value, str) else ("", "", "")
-    seconds = read_length(length if length[:1].isdigit() else f"1{length}")
-    if seconds is None or not re.fullmatch("[0-9]{1,9}", count):
-        message = "is not a rate: write 10/s, 10/m or 5/10m"
-        raise ValueError(message)
-    if not (1 <= int(count) <= HIGHEST_RATE and 1 <= seconds <= LONGEST_RATE_SECONDS):
-        message = f"is out of range: 1 to {HIGHEST_RATE} in up to {LONGEST_RATE_SECONDS // 3_600}h"
-        raise ValueError(message)
-    return int(count), seconds
-
-
-class _Limit(_Strict):
-    rate: Annotated[tuple[int, int], BeforeValidator(_rate)]
-    burst: Annotated[int, Field(ge=1, le=HIGHEST_RATE)] = 1
-    per: str = "cluster"
-
-    @field_validator("per")
-    @classmethod
-    def _known(cls, per: str) -> str:
-        scope, _, label = per.partition("/")
-        if (
-            scope not in tuple(map(str, LimitScope))
-            or (scope == LimitScope.LABEL) != bool(label)
-            or len(label) > LONGEST_RATE_LABEL
-        ):
-            message = "is none of cluster, zone, label/KEY, namespace, group, owner and node"
-            raise ValueError(message)
-        return per
-
-    def limit(self) -> PolicyLimit:
-        evictions, in_seconds = self.rate
-        scope, _, label = self.per.partition("/")
-        return PolicyLimit(
-            evictions=evictions, in_seconds=in_seconds, burst=self.burst, per=LimitScope(scope), label=label
-        )
-
-
-def _windows(value: object) -> list[PolicyWindow]:
-    return [read_window(str(text)) for text in (value if isinstance(value, list) else [value])]
-
-
-class _Hold(_Strict):
-    model_config = ConfigDict(arbitrary_types_allowed=True)
-
-    outside_of: Annotated[
-        list[PolicyWindow], BeforeValidator(_windows), Field(alias="outsideOf", min_length=1, max_length=MOST_WINDOWS)
-    ]
-    spread: Annotated[int, BeforeValidator(_seconds), Field(ge=0, le=LONGEST_POLICY_SPREAD_SECONDS)] = 60
-    at_most: Annotated[_Length | None, Field(alias="atMost")] = None
-
-    def hold(self) -> PolicyHold:
-        return PolicyHold(outside_of=tuple(self.outside_of), spread_seconds=self.spread, at_most_seconds=self.at_most)
-
-
-class _Document(_Strict):
+class _Document(StrictFields):
     name: Annotated[str, Field(pattern=f"^[a-z0-9][a-z0-9-]{{0,{LONGEST_POLICY_NAME - 1}}}$")]
     why: Annotated[str, Field(min_length=1, max_length=LONGEST_WHY)] | None = None
     selected: Annotated[_Selection, Field(alias="for")] = _Selection()
     excluded: Annotated[_Selection | None, Field(alias="except")] = None
     observe: bool = False
-    settle: _Length | None = None
-    patience: _Length | None = None
-    limit: _Limit | None = None
-    hold: _Hold | None = None
+    settle: Length | None = None
+    patience: Length | None = None
+    limit: FileLimit | None = None
+    hold: FileHold | None = None
     guard: GuardFields | None = None
-    spread: Annotated[int, BeforeValidator(_seconds), Field(ge=0, le=LONGEST_POLICY_SPREAD_SECONDS)] = 60
+    spread: SpreadLength = 60
 
     def policy(self) -> WrittenPolicy:
         return WrittenPolicy(
@@ -189,6 +123,7 @@ class _Document(_Strict):
                 settle_seconds=self.settle,
                 patience_seconds=self.patience,
                 limit=None if self.limit is None else self.limit.limit(),
+                in_flight=None if self.limit is None else self.limit.in_flight(),
                 hold=None if self.hold is None else self.hold.hold(),
                 guard=None if self.guard is None else self.guard.guard(),
             ),
@@ -321,12 +256,13 @@ def _line(document: CommentedMap, place: Sequence[int | str]) -> int:
 
 
 def _contradictions(spec: PolicySpec) -> Iterator[str]:
-    others, guard = (spec.settle_seconds, spec.patience_seconds, spec.limit, spec.hold, spec.guard), spec.guard
-    if not (spec.observe or any(others)):
+    clauses = (spec.settle_seconds, spec.patience_seconds, spec.limit, spec.in_flight, spec.hold, spec.guard)
+    guard = spec.guard
+    if not (spec.observe or any(clauses)):
         yield "does nothing: give settle, patience, limit, hold, guard or observe"
     if guard is not None and guard.count is None and guard.share_percent is None:
         yield "guards nothing: give count, share or both in moreThan"
-    if spec.observe and any(others):
+    if spec.observe and any(clauses):
         yield "observes, so its other clauses say nothing"
     if spec.excluded == PolicySelection():
         yield "has an empty except"

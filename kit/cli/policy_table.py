@@ -8,10 +8,11 @@ from typing import Any
 import msgspec
 import yaml  # type: ignore[import-untyped]
 
+from evictstream.kit.cli.policy_holds import hold_fields
+from evictstream.kit.cli.policy_limits import in_flight_fields, rate_fields
 from evictstream.kit.cli.see_tables import NOTHING, since_words
-from evictstream.kit.see.policies import ListedPolicy, clauses_text, length_text, rate_text, scope_text, selected_text
-from evictstream.kit.see.window_texts import window_text
-from evictstream.models.messages.policy import Policy, PolicyGuard, PolicyHold, PolicySelection
+from evictstream.kit.see.policies import ListedPolicy, clauses_text, length_text, selected_text
+from evictstream.models.messages.policy import Policy, PolicyGuard, PolicySelection
 from evictstream.streams.cli.fitting import cut_end
 from evictstream.streams.cli.lists import ListColumn, ListKind
 
@@ -66,24 +67,15 @@ def file_text(policy: Policy) -> str:
             if seconds is not None:
                 fields[name] = length_text(seconds)
         if spec.limit is not None:
-            limit = spec.limit
-            fields["limit"] = {"rate": rate_text(limit), "burst": limit.burst, "per": scope_text(limit)}
+            fields["limit"] = rate_fields(spec.limit)
+        elif spec.in_flight is not None:
+            fields["limit"] = in_flight_fields(spec.in_flight)
         if spec.hold is not None:
-            fields["hold"] = _hold(spec.hold)
+            fields["hold"] = hold_fields(spec.hold)
         if spec.guard is not None:
             fields["guard"] = _guard(spec.guard)
     fields["spread"] = length_text(policy.spread_seconds)
     return str(yaml.safe_dump(fields, sort_keys=False))
-
-
-def _hold(hold: PolicyHold) -> dict[str, Any]:
-    fields: dict[str, Any] = {
-        "outsideOf": [window_text(window) for window in hold.outside_of],
-        "spread": length_text(hold.spread_seconds),
-    }
-    if hold.at_most_seconds is not None:
-        fields["atMost"] = length_text(hold.at_most_seconds)
-    return fields
 
 
 def _guard(guard: PolicyGuard) -> dict[str, Any]:

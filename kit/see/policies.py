@@ -15,7 +15,15 @@ from evictstream.kit.see.window_texts import window_text
 from evictstream.models.eviction import EvictionState
 from evictstream.models.eviction.held_attempts import subject_of
 from evictstream.models.instants import instant_text
-from evictstream.models.messages.policy import Policy, PolicyGuard, PolicyLimit, PolicySelection, PolicySpec
+from evictstream.models.messages.policy import (
+    Policy,
+    PolicyGuard,
+    PolicyHold,
+    PolicyInFlight,
+    PolicyLimit,
+    PolicySelection,
+    PolicySpec,
+)
 from evictstream.models.steering.policies import Policies, held_or_limited_by
 
 MOST_PATTERNS_TOLD = 3
@@ -54,8 +62,10 @@ def clauses_text(spec: PolicySpec) -> str:
             parts.append(f"{word} {length_text(seconds)}")
     if spec.limit is not None:
         parts.append(f"{rate_text(spec.limit)} per {scope_text(spec.limit)}")
+    if spec.in_flight is not None:
+        parts.append(f"{most_text(spec.in_flight)} in flight per {scope_text(spec.in_flight)}")
     if spec.hold is not None:
-        parts.append(f"hold outside of {' and '.join(map(window_text, spec.hold.outside_of))}")
+        parts.append(f"hold {_hold_text(spec.hold)}")
     if spec.guard is not None:
         parts.append(guard_text(spec.guard))
     return ", ".join(parts)
@@ -69,12 +79,29 @@ def guard_text(guard: PolicyGuard) -> str:
     return f"guard above {' or '.join(allowed)} of nodes per taint key within {length_text(guard.within_seconds)}"
 
 
+def _hold_text(hold: PolicyHold) -> str:
+    condition = hold.condition
+    if condition is None:
+        return f"outside of {' and '.join(map(window_text, hold.outside_of))}"
+    if condition.zone is None:
+        return "while all zones are in full disruption"
+    return f"while {condition.zone.unhealthy_percent}% of a zone is unhealthy"
+
+
 def rate_text(limit: PolicyLimit) -> str:
     """Write a rate as in a file: `10/s`, `5/10m`."""
     return f"{limit.evictions}/{length_text(limit.in_seconds).removeprefix('1')}"
 
 
-def scope_text(limit: PolicyLimit) -> str:
+def most_text(limit: PolicyInFlight) -> str:
+    """Say how many may be in flight: `5 pods`, `10% of the nodes`, `3 nodes, 10% at most`."""
+    if limit.count is None:
+        return f"{limit.share_percent}% of the {limit.of}"
+    most = f", {limit.share_percent}% at most" if limit.share_percent is not None else ""
+    return f"{limit.count} {limit.of}{most}"
+
+
+def scope_text(limit: PolicyLimit | PolicyInFlight) -> str:
     """Write the scope of a limit as in a file: `zone`, `label/KEY`."""
     return f"{limit.per}/{limit.label}" if limit.label else str(limit.per)
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from evictstream.models.eviction import NodeAggregate
 from evictstream.models.eviction.cluster import ClusterState
 from evictstream.models.eviction.loading import RowLoader
+from evictstream.models.eviction.node_standing import known_nodes
 from evictstream.streams.partition.clusters import Clusters
 from evictstream.streams.worker.stored_rows import ENGINE_KEYS
 
@@ -44,6 +45,17 @@ class StoredCluster(NamedTuple):
     has_gap: bool
 
 
+def count_known_nodes(aggregates: Iterable[NodeAggregate], clusters: Clusters) -> None:
+    """Count the nodes of each cluster, as the worker does that owns the partition: policies ask for it."""
+    by_cluster: dict[str, list[NodeAggregate]] = {}
+    for aggregate in aggregates:
+        by_cluster.setdefault(aggregate.cluster, []).append(aggregate)
+    for cluster, nodes in by_cluster.items():
+        known = known_nodes(nodes, clusters.named(cluster).state.history)
+        for node in nodes:
+            node.known = known
+
+
 class StoredState:
     """All rows that were read so far; later ones replace earlier ones, so a follower goes on with `load`."""
 
@@ -65,6 +77,7 @@ class StoredState:
         for partition, loader in self._loaders.items():
             clusters = self._clusters[partition]
             has_gap = clusters.gap is not None
+            count_known_nodes(loader.aggregates.values(), clusters)
             for aggregate in loader.aggregates.values():
                 if not aggregate.is_empty:
                     yield StoredNode(aggregate, clusters.named(aggregate.cluster).state, has_gap)

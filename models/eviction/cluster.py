@@ -127,7 +127,7 @@ class Cluster:
 
     def new_node(self, name: str) -> NodeAggregate:
         """Make a node of this cluster; it enters `nodes` once it has a row."""
-        return NodeAggregate(self.name, name, self.state.first_ordinal, self.addresses, self.known)
+        return NodeAggregate(self.name, name, self.state.first_ordinal, addresses=self.addresses, known=self.known)
 
     def count_nodes(self) -> None:
         """Count its nodes, as its rows say; later changes change the counts."""

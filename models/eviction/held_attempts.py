@@ -3,15 +3,17 @@
 They put attempts off and change nothing else: neither window nor deadline, nor what cancels or ends an eviction.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 from evictstream.models.eviction.rule_parameters import RuleParameters
-from evictstream.models.eviction.state import Due, Eviction, NodeAggregate, PodState
+from evictstream.models.eviction.state import FINISHED, Due, Eviction, NodeAggregate, PodState
 from evictstream.models.instants import SECOND_US
+from evictstream.models.messages.vocabulary import EvictionState, Outcome
 from evictstream.models.steering.brakes import StandingBrake
 from evictstream.models.steering.guards import GuardedNode
 from evictstream.models.steering.holds import Holder, Subject
+from evictstream.models.steering.in_flight import PodPlace
 
 BOTH_KNOW_US: Final = 5 * SECOND_US
 """So long after `Held` worker and executor know the same brakes: whose view is older than 3 s acts on no eviction."""
@@ -74,4 +76,29 @@ def subject_of(aggregate: NodeAggregate, pod: PodState, eviction: Eviction, due:
         zone=None if node is None else node.zone,
         node_labels=None if node is None else node.labels,
         traits=traits,
+        known=aggregate.known,
+        first_issued_us=_first_issued_us(eviction),
     )
+
+
+def _first_issued_us(eviction: Eviction) -> int | None:
+    """Return since when an eviction is out; rows of before know its newest attempt only."""
+    if eviction.state is EvictionState.SCHEDULED:
+        return None
+    return eviction.issued_at_us if eviction.first_issued_us is None else eviction.first_issued_us
+
+
+def is_in_flight(pod: PodState | None) -> bool:
+    """Whether an eviction is out and its pod is still there: not one that has finished, nor what is only observed."""
+    if pod is None or pod.eviction is None or pod.eviction.state is EvictionState.SCHEDULED:
+        return False
+    if pod.eviction.state is EvictionState.DONE:
+        return not pod.exemptions & FINISHED
+    return pod.eviction.outcome is not Outcome.OBSERVED
+
+
+def flying_on(aggregate: NodeAggregate) -> Iterator[tuple[PodPlace, Subject]]:
+    """Yield what is in flight on a node, as policies see it."""
+    for pod in aggregate.pods.values():
+        if pod.eviction is not None and is_in_flight(pod):
+            yield (aggregate.timer_key, pod.uid), subject_of(aggregate, pod, pod.eviction, pod.eviction.due)

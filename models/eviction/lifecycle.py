@@ -75,6 +75,7 @@ def issue(step: Step, pod: PodState, eviction: Eviction, due: Due) -> None:
         revision=revision,
         attempt=attempt,
         issued_at_us=issued_at_us,
+        first_issued_us=issued_at_us if is_first else eviction.first_issued_us,
         next_attempt_us=issued_at_us + wait_us(rules.silence_us, rules.retry_ceiling_us, eviction_id, attempt),
         outcome=None,
         held_by=None,

@@ -103,6 +103,7 @@ class _EvictionRow(msgspec.Struct, array_like=True, gc=False, kw_only=True):
     unanswered_since_us: int | None = None  # older rows have no such fields
     known_us: int | None = None
     held_by: str | None = None
+    first_issued_us: int | None = None
 
 
 class _DeletedPodRow(msgspec.Struct, array_like=True, gc=False, kw_only=True):
@@ -236,6 +237,7 @@ def eviction_value(eviction: Eviction) -> bytes:
             unanswered_since_us=eviction.unanswered_since_us,
             known_us=eviction.known_us,
             held_by=eviction.held_by,
+            first_issued_us=eviction.first_issued_us,
         )
     )
 
@@ -268,6 +270,7 @@ def read_eviction_value(key: bytes, value: bytes) -> Eviction:
         unanswered_since_us=row.unanswered_since_us,
         known_us=row.known_us,
         held_by=row.held_by,
+        first_issued_us=row.first_issued_us,
     )
 
 

@@ -131,6 +131,7 @@ class Eviction(msgspec.Struct, frozen=True, gc=False, kw_only=True):
         unanswered_since_us: when the first attempt was issued since the last result; None if a result came since.
         known_us: when the deadline was known, if only after it, as an edit of tolerations may have it; else None.
         held_by: id of the brake for which the executor holds the current attempt, of the outcome `Held`; else None.
+        first_issued_us: when the first attempt was issued, for policies; None before, and in rows of before.
     """
 
     state: EvictionState
@@ -145,6 +146,7 @@ class Eviction(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     unanswered_since_us: int | None = None
     known_us: int | None = None
     held_by: str | None = None
+    first_issued_us: int | None = None
 
     @property
     def owed_us(self) -> int:

@@ -53,6 +53,9 @@ LONGEST_RATE_SECONDS: Final = 86_400
 LONGEST_RATE_LABEL: Final = 317
 """Characters of a label's key: prefix, slash and name, as Kubernetes takes them."""
 
+MOST_COUNTED: Final = 100_000
+"""Nodes that a clause may count to; more than any cluster has."""
+
 MOST_WINDOWS: Final = 20
 """Windows of a clause. A week with more has fewer reasons than windows: write another policy."""
 
@@ -72,6 +75,8 @@ _Pattern = Annotated[str, Meta(min_length=1, max_length=LONGEST_PATTERN)]
 _Patterns = Annotated[tuple[_Pattern, ...], Meta(max_length=MOST_PATTERNS)]
 _Label = Annotated[str, Meta(pattern=LABEL_PATTERN, max_length=LONGEST_LABEL)]
 _Length = Annotated[int, Meta(ge=1, le=LONGEST_CLAUSE_SECONDS)]
+_Most = Annotated[int, Meta(ge=1, le=MOST_COUNTED)]
+_Share = Annotated[int, Meta(ge=1, le=100)]
 
 
 class PriorityRange(msgspec.Struct, frozen=True, gc=False, kw_only=True, forbid_unknown_fields=True):
@@ -128,6 +133,46 @@ class PolicyLimit(
     ] = ""
 
 
+class InFlightUnit(enum.StrEnum):
+    """What takes a slot of those that may be in flight."""
+
+    PODS = "pods"
+    NODES = "nodes"
+    GROUPS = "groups"
+
+
+class PolicyInFlight(
+    msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=True, kw_only=True, forbid_unknown_fields=True
+):
+    """How many may be in flight at once: from their `Evict` until the feed tells that they are gone."""
+
+    count: Annotated[_Most | None, Meta(description="No more than so many; absent for a share alone.")] = None
+    share_percent: Annotated[
+        _Share | None, Meta(description="Of nodes: no more than this share of them, rounded down, and at least one.")
+    ] = None
+    of: Annotated[InFlightUnit, Meta(description="What is counted: a node or group as one, with all its pods.")] = (
+        InFlightUnit.PODS
+    )
+    per: Annotated[LimitScope, Meta(description="What has this limit.")] = LimitScope.CLUSTER
+    label: Annotated[
+        str, Meta(max_length=LONGEST_RATE_LABEL, description="Of `per` `label`: the key of a label of nodes.")
+    ] = ""
+    counts_seconds: Annotated[
+        _Length, Meta(description="So long after its first `Evict` a pod counts that does not go.")
+    ] = 1_800
+
+    def __post_init__(self) -> None:
+        """Refuse one without a number, and a share of what is not counted."""
+        if self.count is None and self.share_percent is None:
+            message = "a limit of what is in flight needs a count or a share"
+            raise ValueError(message)
+        if self.share_percent is not None and (
+            self.of is not InFlightUnit.NODES or self.per not in {LimitScope.CLUSTER, LimitScope.ZONE}
+        ):
+            message = "a share is of nodes, per cluster or zone"
+            raise ValueError(message)
+
+
 _Time = Annotated[str, Meta(pattern="^([01][0-9]|2[0-3]):[0-5][0-9]$")]
 
 
@@ -147,6 +192,35 @@ class PolicyWindow(
     ] = ()
 
 
+_ONE_OF_TWO: Final = "a hold has either `outsideOf` or `while`, and that either `zone` or `zones`"
+
+
+class ZoneOutage(
+    msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=True, kw_only=True, forbid_unknown_fields=True
+):
+    """A zone of which many nodes are unhealthy."""
+
+    unhealthy_percent: Annotated[_Share, Meta(description="Of its nodes; what share is unhealthy is rounded down.")]
+    at_least: Annotated[_Most, Meta(description="And no fewer of its nodes.")] = 3
+
+
+class HoldCondition(
+    msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=True, kw_only=True, forbid_unknown_fields=True
+):
+    """What is so while evictions wait: one of the two."""
+
+    zone: Annotated[ZoneOutage | None, Meta(description="The zone of the pod's node is like this.")] = None
+    zones: Annotated[
+        Literal["allFull"] | None,
+        Meta(description="No node of the cluster is healthy: each zone is in full disruption."),
+    ] = None
+
+    def __post_init__(self) -> None:
+        """Refuse none and both."""
+        if (self.zone is None) == (self.zones is None):
+            raise ValueError(_ONE_OF_TWO)
+
+
 class PolicyHold(
     msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=True, kw_only=True, forbid_unknown_fields=True
 ):
@@ -154,19 +228,31 @@ class PolicyHold(
 
     outside_of: Annotated[
         tuple[PolicyWindow, ...],
-        Meta(min_length=1, max_length=MOST_WINDOWS, description="They are issued in one of these windows."),
-    ]
+        Meta(
+            min_length=1,
+            max_length=MOST_WINDOWS,
+            description="They are issued in one of these windows; absent if they wait `while` something is so.",
+        ),
+    ] = ()
+    condition: Annotated[
+        HoldCondition | None, Meta(description="They wait as long as this is so; absent for windows.")
+    ] = msgspec.field(name="while", default=None)
     spread_seconds: Annotated[
         int,
         Meta(
             ge=0,
             le=LONGEST_POLICY_SPREAD_SECONDS,
-            description="Over how long what has waited is spread, but over no more than half of the window.",
+            description="Over how long what has waited is spread, but over no more than half of a window.",
         ),
     ] = 60
     at_most_seconds: Annotated[
         _Length | None, Meta(description="An eviction that is due waits no longer; absent for no such end.")
     ] = None
+
+    def __post_init__(self) -> None:
+        """Refuse none and both of windows and condition."""
+        if bool(self.outside_of) == (self.condition is not None):
+            raise ValueError(_ONE_OF_TWO)
 
 
 _Guarded = Annotated[int, Meta(ge=0, le=MOST_GUARDED)]
@@ -226,6 +312,7 @@ class PolicySpec(
     limit: Annotated[PolicyLimit | None, Meta(description="How fast they may be issued.")] = None
     hold: Annotated[PolicyHold | None, Meta(description="When they wait.")] = None
     guard: Annotated[PolicyGuard | None, Meta(description="How much may happen before they wait for a person.")] = None
+    in_flight: Annotated[PolicyInFlight | None, Meta(description="How many may be in flight at once.")] = None
 
     @property
     def may_hold(self) -> bool:

@@ -7,6 +7,7 @@ from typing import Final, NamedTuple, Protocol, TypeVar
 from evictstream.models.instants import SECOND_US
 from evictstream.models.kubernetes.traits import NodeLabels, PodTraits
 from evictstream.models.messages.unreadable import Unreadable
+from evictstream.models.steering.node_counts import KnownNodes
 
 _FRACTIONS: Final = 2**32
 _POLICY: Final = "policy/"
@@ -27,6 +28,8 @@ class Subject(NamedTuple):
         taint_since_us: since when the taint is on the node.
         node_labels: of the node; None where they are not known.
         traits: owner, priority and group of the pod; None where they are not known.
+        known: how many nodes the cluster has; None where nobody has counted them.
+        first_issued_us: when its first attempt was issued; None before.
     """
 
     namespace: str
@@ -38,6 +41,8 @@ class Subject(NamedTuple):
     taint_since_us: int = 0
     node_labels: NodeLabels | None = None
     traits: PodTraits | None = None
+    known: KnownNodes | None = None
+    first_issued_us: int | None = None
 
 
 class Hold(NamedTuple):

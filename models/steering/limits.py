@@ -11,13 +11,14 @@ In one bucket the eviction goes first that has been due longest; of several the 
 """
 
 import heapq
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 
 from evictstream.models.instants import SECOND_US
 from evictstream.models.kubernetes.traits import NO_TRAITS
-from evictstream.models.messages.policy import LimitScope, PolicyLimit
+from evictstream.models.messages.policy import LimitScope, PolicyInFlight, PolicyLimit
 from evictstream.models.steering.holds import Subject
+from evictstream.models.steering.in_flight import PodPlace, Slots, rank_of
 
 SCOPES: Final = (
     LimitScope.NODE,
@@ -30,11 +31,7 @@ SCOPES: Final = (
 )
 """From the narrowest to the widest, as a rule: the order in which evictions wait."""
 
-PodPlace = tuple[bytes, str]
-"""A node, and the UID of a pod on it."""
-
-_Rank = tuple[int, int]
-"""Since when it is due, and its priority, negative: the smallest goes first."""
+_Rank = tuple[int, int]  # of `rank_of`
 
 _LEAST_SWEPT: Final = 1_000
 """Buckets, and places in a line, that are kept without looking whether anything needs them."""
@@ -49,16 +46,18 @@ class LimitedBy(NamedTuple):
         limit: the clause.
         by: as in `Hold`.
         since_us: when the clause was written; a bucket is empty then.
+        of: returns the same for another eviction of the cluster; None for one that the policy does not select.
     """
 
     order: tuple[int, str]
-    name: tuple[str, str, PolicyLimit, str]
-    limit: PolicyLimit
+    name: tuple[str, str, PolicyLimit | PolicyInFlight, str]
+    limit: PolicyLimit | PolicyInFlight
     by: str
     since_us: int
+    of: Callable[[Subject], "LimitedBy | None"] = lambda _: None
 
 
-def scope_value(limit: PolicyLimit, subject: Subject) -> str:
+def scope_value(limit: PolicyLimit | PolicyInFlight, subject: Subject) -> str:
     """Return which one of its scope an eviction is of. Those that have none, or of which it is not known, share one."""
     traits = subject.traits or NO_TRAITS
     match limit.per:
@@ -104,7 +103,7 @@ class _Bucket:
         """Count the tokens that no eviction has got."""
         return min(self._burst, (now_us - self._empty_us) // self._period_us) - len(self.called)
 
-    def get(self, place: PodPlace, now_us: int) -> bool:
+    def get(self, place: PodPlace, _subject: Subject, now_us: int) -> bool:
         """Whether it has got a token, now or before."""
         if place in self.called:
             return True
@@ -115,7 +114,7 @@ class _Bucket:
 
     def wait(self, place: PodPlace, subject: Subject) -> None:
         """Wait for a token, behind those that have been due for longer."""
-        rank = (subject.due_us, -(subject.traits or NO_TRAITS).priority)
+        rank = rank_of(subject)
         if self._waiting.get(place) != rank:
             self._waiting[place] = rank
             heapq.heappush(self._line, (rank, place))
@@ -123,7 +122,7 @@ class _Bucket:
                 self._line = [(rank, place) for place, rank in self._waiting.items()]
                 heapq.heapify(self._line)
 
-    def take(self, place: PodPlace, now_us: int) -> None:
+    def take(self, place: PodPlace, _subject: Subject, now_us: int) -> None:
         """Take the token that it has got."""
         self.called.remove(place)
         self._empty_us = max(self._empty_us, now_us - self._burst * self._period_us) + self._period_us
@@ -156,19 +155,28 @@ class _Bucket:
 
 
 class Limits:
-    """The buckets of one partition. In memory only: a new owner begins with empty ones.
+    """The buckets of one partition, and the slots. In memory only: a new owner begins with empty buckets.
+
+    What is in flight it finds in its rows, cluster by cluster, when a policy asks for it first.
+
+    Attributes:
+        flying: where what is in flight counts, by node and pod; empty without such a policy.
 
     Instants are of the owner's clock, microseconds UTC. If it goes back, buckets give nothing until it has come to
     where it was.
     """
 
-    __slots__ = ("_buckets", "_looks", "_made", "_of", "_since_us", "_swept")
+    __slots__ = ("_buckets", "_counted", "_flying_in", "_looks", "_made", "_of", "_since_us", "_swept", "flying")
 
-    def __init__(self) -> None:
+    def __init__(self, flying_in: Callable[[str], Iterable[tuple[PodPlace, Subject]]] = lambda _: ()) -> None:
+        """`flying_in` gives what is in flight in a cluster."""
         self._since_us: int | None = None
-        self._buckets: dict[tuple[str, str, PolicyLimit, str], _Bucket] = {}
-        self._of: dict[PodPlace, list[_Bucket]] = {}  # where each one waits, or has got a token
-        self._looks: list[tuple[int, int, _Bucket]] = []
+        self._buckets: dict[tuple[str, str, PolicyLimit | PolicyInFlight, str], _Bucket | Slots] = {}
+        self._of: dict[PodPlace, list[_Bucket | Slots]] = {}  # where each one waits, or has got a token
+        self._looks: list[tuple[int, int, _Bucket | Slots]] = []
+        self._flying_in = flying_in
+        self._counted: set[tuple[str, str, PolicyLimit | PolicyInFlight]] = set()  # whose slots know what is in flight
+        self.flying: dict[bytes, dict[str, list[Slots]]] = {}
         self._made = 0
         self._swept = _LEAST_SWEPT
 
@@ -185,20 +193,21 @@ class Limits:
         Returns:
             None if it may go; else `LimitedBy.by` of the limit for which it waits.
         """
-        wanted = [self._bucket(each, now_us) for each in limits]
+        wanted = [self._bucket(each, subject, now_us) for each in limits]
         before = self._of.pop(place, ())
         for bucket in before:
             if bucket not in wanted:
                 self._leave(bucket, place)
         for each, bucket in zip(limits, wanted, strict=True):
-            if not bucket.get(place, now_us):
+            if not bucket.get(place, subject, now_us):
                 bucket.wait(place, subject)
                 self._of[place] = wanted
                 self._look(bucket)
                 return each.by
         for bucket in wanted:
-            bucket.take(place, now_us)
+            bucket.take(place, subject, now_us)
             self._look(bucket)
+            self._note_flying(bucket, place)
         return None
 
     def leave(self, place: PodPlace) -> None:
@@ -206,7 +215,36 @@ class Limits:
         for bucket in self._of.pop(place, ()):
             self._leave(bucket, place)
 
-    def _leave(self, bucket: _Bucket, place: PodPlace) -> None:
+    def landed(self, key: bytes, is_flying: Callable[[str], bool]) -> None:
+        """Count those pods of a node no longer that are not in flight any more; nearly always there is none."""
+        here = self.flying.get(key)
+        for uid in [uid for uid in here or () if not is_flying(uid)]:
+            for slots in self.flying[key].pop(uid):
+                slots.land((key, uid))
+                self._look(slots)
+        if here is not None and not here:
+            del self.flying[key]
+
+    def count_anew(self) -> list[PodPlace]:
+        """Forget what is in flight, as policies have changed; returns those that wait for a slot: each has to ask."""
+        slots = {name: one for name, one in self._buckets.items() if isinstance(one, Slots)}
+        waiting = [place for one in slots.values() for place in one.here()]
+        for place in waiting:
+            self.leave(place)
+        for name, one in slots.items():
+            one.look_at_us = None
+            del self._buckets[name]
+        self._counted.clear()
+        self.flying.clear()
+        return waiting
+
+    def _note_flying(self, bucket: _Bucket | Slots, place: PodPlace) -> None:
+        if isinstance(bucket, Slots):
+            here = self.flying.setdefault(place[0], {}).setdefault(place[1], [])
+            if bucket not in here:
+                here.append(bucket)
+
+    def _leave(self, bucket: _Bucket | Slots, place: PodPlace) -> None:
         bucket.leave(place)
         self._look(bucket)
 
@@ -226,21 +264,41 @@ class Limits:
         """When the next one that waits may get a token, or sooner; None if none does."""
         return self._looks[0][0] if self._looks else None
 
-    def _look(self, bucket: _Bucket) -> None:
+    def _look(self, bucket: _Bucket | Slots) -> None:
         """Look at a bucket when its next token comes. A look that is too early does no harm."""
         next_us = bucket.next_us()
         if next_us is not None and (bucket.look_at_us is None or next_us < bucket.look_at_us):
             bucket.look_at_us = next_us
             heapq.heappush(self._looks, (next_us, bucket.number, bucket))
 
-    def _bucket(self, limited: LimitedBy, now_us: int) -> _Bucket:
+    def _bucket(self, limited: LimitedBy, subject: Subject, now_us: int) -> _Bucket | Slots:
+        limit = limited.limit
+        if isinstance(limit, PolicyInFlight):
+            self._count_flying(limited, now_us)
         bucket = self._buckets.get(limited.name)
-        if bucket is None:
-            if len(self._buckets) >= self._swept:
-                self._buckets = {name: one for name, one in self._buckets.items() if not one.is_as_new(now_us)}
-                self._swept = max(_LEAST_SWEPT, 2 * len(self._buckets))
+        if bucket is not None:
+            return bucket
+        if len(self._buckets) >= self._swept:
+            self._buckets = {name: one for name, one in self._buckets.items() if not one.is_as_new(now_us)}
+            self._swept = max(_LEAST_SWEPT, 2 * len(self._buckets))
+        self._made += 1
+        if isinstance(limit, PolicyInFlight):
+            made: _Bucket | Slots = Slots(limit, limited.name[-1], subject.known, self._made)
+        else:
             since_us = now_us if self._since_us is None else self._since_us
-            self._made += 1
-            bucket = _Bucket(limited.limit, max(since_us, limited.since_us), self._made)
-            self._buckets[limited.name] = bucket
-        return bucket
+            made = _Bucket(limit, max(since_us, limited.since_us), self._made)
+        self._buckets[limited.name] = made
+        return made
+
+    def _count_flying(self, limited: LimitedBy, now_us: int) -> None:
+        """Let the slots of a policy know what is in flight in a cluster, whatever let it go."""
+        policy, cluster, limit, _ = limited.name
+        if (policy, cluster, limit) in self._counted:
+            return
+        self._counted.add((policy, cluster, limit))
+        for place, subject in self._flying_in(cluster):
+            of = limited.of(subject)
+            if of is not None:
+                slots = self._bucket(of, subject, now_us)
+                slots.take(place, subject, now_us)
+                self._note_flying(slots, place)

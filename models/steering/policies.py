@@ -1,16 +1,17 @@
 """Which evictions the policies hold, and until when: a function of the records of the policies topic, and of the time.
 
 All policies that select an eviction bind: it waits for the longest of their holds. `observe` holds as long as the
-policy stands, `settle` until the taint has stood long enough, `hold` until a window opens. What nothing holds any more
-waits for its turn, where a `limit` says so (`limits.py`). A `guard` lets what is due at once wait for a second, and
-what is too much wait for a person (`guards.py`, `incidents.py`). A revision may hold what the next one does not. That
-is spread from the append time of the next one on, as after a brake, so a change releases no stampede. What the earlier
-revision would have let go sooner goes sooner: a change holds nothing longer than no change.
+policy stands, `settle` until the taint has stood long enough, `hold` until a window opens or an outage is over. What
+nothing holds any more waits for its turn, where a `limit` says so (`limits.py`). A `guard` lets what is due at once
+wait for a second, and what is too much wait for a person (`guards.py`, `incidents.py`). A revision may hold what the
+next one does not. That is spread from the append time of the next one on, as after a brake, so a change releases no
+stampede. What the earlier revision would have let go sooner goes sooner: a change holds nothing longer than no change.
 
 `Policies` is a value, as `Brakes` is.
 """
 
-from collections.abc import Iterable, Mapping
+import itertools
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Final, NamedTuple
 
 import msgspec
@@ -22,6 +23,8 @@ from evictstream.models.messages.policy import (
     IncidentAnswer,
     Policy,
     PolicyGuard,
+    PolicyInFlight,
+    PolicyLimit,
     PolicySelection,
     PolicySpec,
     decode_policy,
@@ -32,6 +35,7 @@ from evictstream.models.steering.holds import Hold, Holder, Subject, longest, lo
 from evictstream.models.steering.limits import SCOPES, LimitedBy, scope_value
 from evictstream.models.steering.patterns import Patterns, trait_patterns
 from evictstream.models.steering.windows import Windows, is_zone
+from evictstream.models.steering.zone_holds import OutageHold, outage_hold
 
 MOST_POLICIES: Final = 100
 """Policies that stand at once. Each eviction that is due is compared with all of its cluster. What comes beyond it is
@@ -62,11 +66,14 @@ class _Matcher:
 class _Clauses:
     """One revision: what it does, and to which evictions."""
 
-    __slots__ = ("_elsewhere", "_excluded", "_selected", "_windows", "spec")
+    __slots__ = ("_elsewhere", "_excluded", "_selected", "_windows", "limits", "outage", "spec")
 
     def __init__(self, spec: PolicySpec) -> None:
         self.spec = spec
-        self._windows = None if spec.hold is None else Windows(spec.hold.outside_of)
+        hold = spec.hold
+        self._windows = Windows(hold.outside_of) if hold is not None and hold.outside_of else None
+        self.outage = outage_hold(spec)
+        self.limits = tuple(limit for limit in (spec.limit, spec.in_flight) if limit is not None)
         self._selected = _Matcher(spec.selected, is_unknown_in=True)
         self._excluded: _Matcher | None = None
         self._elsewhere = self
@@ -93,7 +100,14 @@ class _Clauses:
         if self.spec.observe:
             return "observe", None
         settled_us = subject.taint_since_us + (self.spec.settle_seconds or 0) * SECOND_US
-        open_us = now_us if self._windows is None else self._open_us(self._windows, subject, now_us)
+        open_us = now_us
+        if self._windows is not None:
+            open_us = self._open_us(self._windows, subject, now_us)
+        elif self.outage is not None:
+            over_us = self.outage.open_us(subject, now_us)
+            if over_us is None:
+                return "hold", None
+            open_us = over_us
         looked_us = now_us if self.spec.guard is None else subject.taint_since_us + LOOK_AROUND_US
         until_us, clause = max((settled_us, "settle"), (open_us, "hold"), (looked_us, "guard"))
         return (clause, until_us) if now_us < until_us else None
@@ -240,7 +254,7 @@ class ClusterPolicy(NamedTuple):
         if subject.due_us > ended_us or not was.select(subject):
             return None
         until_us = ended_us + share_us(subject.pod_uid, self.policy.spread_seconds)
-        is_limited = was.spec.limit is not None and self.limit(subject) is None
+        is_limited = bool(was.limits) and not any(self.limits(subject))
         is_guarded = was.spec.guard is not None and (self.guard is None or not self.select(subject))
         if not (is_limited or is_guarded):
             held = was.held(subject, ended_us)
@@ -252,14 +266,31 @@ class ClusterPolicy(NamedTuple):
     def _by(self, clause: str) -> str:
         return f"{self.holder}/{self.policy.revision}/{clause}"
 
-    def limit(self, subject: Subject) -> LimitedBy | None:
-        """Return the limit that an eviction of its cluster falls under; None if it has none."""
-        if self.clauses is None or self.clauses.spec.limit is None or not self.clauses.select(subject):
-            return None
-        limit = self.clauses.spec.limit
-        name = (self.policy.name, self.cluster, limit, scope_value(limit, subject))
-        order = (SCOPES.index(limit.per), self.policy.name)
-        return LimitedBy(order=order, name=name, limit=limit, by=self._by("limit"), since_us=self.appended_us)
+    def outages(self) -> Iterator[OutageHold]:
+        """Yield what its revisions hold while a zone, or all zones, are in an outage."""
+        for clauses in (self.clauses, *(was for _, was in self.earlier)):
+            if clauses is not None and clauses.outage is not None:
+                yield clauses.outage
+
+    def limits(self, subject: Subject) -> Iterator[LimitedBy]:
+        """Yield the limits that an eviction of its cluster falls under."""
+        if self.clauses is None or not self.clauses.limits or not self.clauses.select(subject):
+            return
+        for limit in self.clauses.limits:
+            yield self._limited(limit, subject)
+
+    def _limited(self, limit: PolicyLimit | PolicyInFlight, subject: Subject) -> LimitedBy:
+        return LimitedBy(
+            order=(SCOPES.index(limit.per), self.policy.name),
+            name=(self.policy.name, self.cluster, limit, scope_value(limit, subject)),
+            limit=limit,
+            by=self._by("limit"),
+            since_us=self.appended_us,
+            of=lambda other: self._limited(limit, other) if self._selects(other) else None,
+        )
+
+    def _selects(self, subject: Subject) -> bool:
+        return self.clauses is not None and self.clauses.select(subject)
 
     def patience_us(self, subject: Subject) -> int | None:
         """Return how long after its deadline a disruption budget may keep the pod; None if it does not say."""
@@ -281,8 +312,8 @@ def _zones(policy: Policy) -> set[str]:
 
 def limits_on(holders: Iterable[Holder], subject: Subject) -> list[LimitedBy]:
     """Return the limits that an eviction falls under, in the order in which it waits for them."""
-    limits = (holder.limit(subject) for holder in holders if isinstance(holder, ClusterPolicy))
-    return sorted((limit for limit in limits if limit is not None), key=lambda limit: limit.order)
+    limits = (holder.limits(subject) for holder in holders if isinstance(holder, ClusterPolicy))
+    return sorted(itertools.chain.from_iterable(limits), key=lambda limit: limit.order)
 
 
 def held_or_limited_by(holders: Iterable[Holder], subject: Subject, now_us: int) -> str | None:

@@ -13,6 +13,7 @@ from evictstream.models.eviction import fire, wakeups, weight_of
 from evictstream.models.instants import SECOND_US
 from evictstream.models.messages.vocabulary import DecisionKind
 from evictstream.models.steering.holds import holder_of
+from evictstream.streams.partition.outage_wakes import OutageWakes
 from evictstream.streams.partition.overdue import NONE_WAITING, Waiting, overdue, owed_us
 
 if TYPE_CHECKING:
@@ -60,6 +61,7 @@ class Firing:
         self._effects = effects
         self.held = effects.held
         self.guarding = effects.guarding
+        self._outages = OutageWakes()
 
     def next_due_at_us(self) -> int | None:
         """When to fire next: at the earliest timer, and soon while wake-ups wait for a silent feed or a hold.
@@ -81,6 +83,7 @@ class Firing:
         self.held.begin_turn(now_us)
         self._has_to_look = False
         self.guarding.turn(now_us, outbox)
+        self._wake_recovered(now_us)
         silent = {cluster.name for cluster in self._clusters.silent(now_us - self._config.feed_silence_us)}
         self._wake_heard(silent)
         self._look_again_at_us = now_us + LOOK_AGAIN_US
@@ -96,6 +99,21 @@ class Firing:
                 continue
             cost += self._wake(aggregate, uid, now_us, outbox)
         return cost
+
+    def _wake_recovered(self, now_us: int) -> None:
+        """Let what a policy has held in an outage that is over be looked at again, some in each turn."""
+        self._outages.forget(set(self.held.by_cluster))
+        for cluster, places in self.held.by_cluster.items():
+            known = self._clusters.named(cluster).known
+            has_ended = self._outages.look(cluster, self.held.holders_of(cluster), known, now_us)
+            if has_ended is not None:
+                self.held.let_look(
+                    place for place, by in places.items() if has_ended(holder_of(by), self._zone_of(place[0]))
+                )
+
+    def _zone_of(self, key: bytes) -> str | None:
+        node = self._nodes[key].node
+        return None if node is None else node.zone
 
     def _wake(self, aggregate: NodeAggregate, uid: str, now_us: int, outbox: Outbox) -> int:
         """Let an aggregate decide; returns what that cost beyond 1."""

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from evictstream.models.steering.brakes import Brakes
-    from evictstream.models.steering.holds import Holder
-    from evictstream.models.steering.limits import PodPlace
+    from evictstream.models.steering.holds import Holder, Subject
+    from evictstream.models.steering.in_flight import PodPlace
     from evictstream.models.steering.policies import ClusterPolicy, Policies
     from evictstream.streams.engine.core.timers import TimerHeap
     from evictstream.streams.partition.clusters import Clusters
@@ -58,10 +58,14 @@ class HeldEvictions:
         read_policies: Callable[[], Policies],
         timers: TimerHeap,
         clusters: Clusters,
+        flying_in: Callable[[str], Iterable[tuple[PodPlace, Subject]]] = lambda _: (),
     ) -> None:
-        """`read_brakes` and `read_policies` give the newest ones: the same object until they change."""
+        """`read_brakes` and `read_policies` give the newest ones: the same object until they change.
+
+        `flying_in` gives what is in flight in a cluster.
+        """
         self.by_cluster: dict[str, dict[PodPlace, str]] = {}
-        self.limits = Limits()
+        self.limits = Limits(flying_in)
         self._read_brakes = read_brakes
         self._read_policies = read_policies
         self._timers = timers
@@ -104,6 +108,7 @@ class HeldEvictions:
             self._policies_of.clear()
             for places in self.by_cluster.values():
                 self._changed.update(held for held in places.items() if holder_of(held[1]) in changed)
+            self.let_look(self.limits.count_anew())
         self._standing.clear()
         for _ in range(min(len(self._changed), WOKEN_PER_TURN)):
             (key, uid), by = self._changed.popitem()
@@ -162,6 +167,10 @@ class HeldEvictions:
         for uid in uids if places else ():
             if (key, uid) in places:
                 self._timers.push((self._now_us, key, uid))
+
+    def let_look(self, places: Iterable[PodPlace]) -> None:
+        """Let these be looked at again, some in each turn: what has held them does not any more."""
+        self._changed.update((place, "") for place in places)
 
     def counts(self, cluster: str) -> dict[str, tuple[int, PodPlace]]:
         """Count what is held of a cluster, by what, with the one that was held first; 2 ms for 45,000."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import collections
 from typing import TYPE_CHECKING
 
+from evictstream.models.eviction.held_attempts import flying_on, is_in_flight
 from evictstream.models.eviction.levels import ClusterLevels, has_to_count
 from evictstream.models.messages.vocabulary import DecisionKind
 from evictstream.streams.engine.core.batches import UnusableRecord
@@ -19,10 +20,12 @@ from evictstream.streams.partition.issued_evictions import IssuedEvictions
 from evictstream.streams.partition.messages import MessageWriter
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from evictstream.models.eviction import Changes, NodeAggregate
     from evictstream.models.eviction.levels import Move
+    from evictstream.models.steering.holds import Subject
+    from evictstream.models.steering.in_flight import PodPlace
     from evictstream.streams.engine.core.batches import Record
     from evictstream.streams.engine.core.outbox import Outbox
     from evictstream.streams.engine.core.timers import TimerHeap
@@ -64,7 +67,7 @@ class StepEffects:
         self.counts: collections.Counter[str] = collections.Counter()
         self.issued = IssuedEvictions()
         self.levels: dict[str, ClusterLevels] = {}
-        self.held = HeldEvictions(config.brakes, config.policies, timers, clusters)
+        self.held = HeldEvictions(config.brakes, config.policies, timers, clusters, flying_in=self._flying_in)
         self.guarding = Guarding(config, clusters, self.held)
         self._aside_of: str | None = None  # the cluster of a step that is not whole yet
         self._clusters = clusters
@@ -91,6 +94,12 @@ class StepEffects:
             self._count(aggregate, changes.moves)
         for at_us, uid in changes.wakeups:
             self._timers.push((at_us, key, uid))
+        if self.held.limits.flying:
+            self.held.limits.landed(key, lambda uid: is_in_flight(aggregate.pods.get(uid)))
+
+    def _flying_in(self, cluster: str) -> Iterator[tuple[PodPlace, Subject]]:
+        for node in self._clusters.named(cluster).nodes.values():
+            yield from flying_on(node)
 
     def load(self, aggregate: NodeAggregate, uids: Iterable[str]) -> None:
         """Count a node that was loaded, with the evictions of these pods."""

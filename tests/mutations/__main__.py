@@ -28,7 +28,9 @@ from tests.mutations.feeds import OF_FEEDS
 from tests.mutations.fleet import OF_FLEET
 from tests.mutations.group_and_brokers import OF_GROUP_AND_BROKERS
 from tests.mutations.guards import OF_GUARDS
+from tests.mutations.in_flight import OF_IN_FLIGHT
 from tests.mutations.matching import NoPlaceError, carry_out
+from tests.mutations.outages import OF_OUTAGES
 from tests.mutations.outside import FROM_OUTSIDE
 from tests.mutations.policies import OF_POLICIES
 from tests.mutations.previews import OF_PREVIEWS
@@ -54,6 +56,8 @@ ALL = (
     *OF_QUEUES,
     *OF_BRAKES,
     *OF_POLICIES,
+    *OF_OUTAGES,
+    *OF_IN_FLIGHT,
     *OF_FLEET,
     *OF_GUARDS,
     *OF_TRAITS,

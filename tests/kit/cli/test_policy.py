@@ -6,23 +6,32 @@ import json
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from evictstream.kit.cli.policy_files import WrittenPolicy, read_policy_files
+from evictstream.kit.cli.policy_table import file_text
+from evictstream.kit.see.policies import clauses_text
 from evictstream.models.messages.policy import (
+    HoldCondition,
+    InFlightUnit,
     LimitScope,
+    Policy,
     PolicyGuard,
     PolicyHold,
+    PolicyInFlight,
     PolicyLimit,
     PolicySelection,
     PolicySpec,
     PolicyWindow,
     PriorityRange,
+    ZoneOutage,
 )
 from evictstream.streams.broker.admin import declare_topics
 from evictstream.streams.broker.producers import open_producer
 from evictstream.streams.errors import ExitCode, WrongUseError
 from evictstream.streams.settings import Settings
+from tests.models.steering.test_policies import policy_record
 from tests.streams.cli.running import run
 
 EXAMPLES = Path(__file__).parents[3] / "examples" / "policies"
@@ -95,6 +104,58 @@ def test_a_file_has_all_fields(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("text", "condition", "words"),
+    [
+        (
+            "{zone: {unhealthy: 55%, atLeast: 4}}",
+            HoldCondition(zone=ZoneOutage(unhealthy_percent=55, at_least=4)),
+            "hold while 55% of a zone is unhealthy",
+        ),
+        ("{zones: allFull}", HoldCondition(zones="allFull"), "hold while all zones are in full disruption"),
+    ],
+)
+def test_an_outage_is_read_written_and_told(tmp_path: Path, text: str, condition: HoldCondition, words: str) -> None:
+    (policy,) = read(tmp_path, f"name: a\nwhy: w\nhold: {{while: {text}, atMost: 1h}}\n")
+    assert policy.spec.hold == PolicyHold(condition=condition, at_most_seconds=3_600)
+    assert clauses_text(policy.spec) == words
+    record = msgspec.json.decode(policy_record("a", why="w"), type=Policy)
+    (again,) = read(tmp_path, file_text(msgspec.structs.replace(record, spec=policy.spec)).replace("for: {}\n", ""))
+    assert again.spec == policy.spec
+
+
+@pytest.mark.parametrize(
+    ("text", "limit", "words"),
+    [
+        ("{atMost: {count: 5}}", PolicyInFlight(count=5), "5 pods in flight per cluster"),
+        (
+            "{atMost: {share: 10%}, of: nodes, per: zone, until: gone, stuckAfter: 1h}",
+            PolicyInFlight(share_percent=10, of=InFlightUnit.NODES, per=LimitScope.ZONE, counts_seconds=3_600),
+            "10% of the nodes in flight per zone",
+        ),
+        (
+            "{atMost: {count: 3, share: 10%}, of: nodes}",
+            PolicyInFlight(count=3, share_percent=10, of=InFlightUnit.NODES),
+            "3 nodes, 10% at most in flight per cluster",
+        ),
+        (
+            "{atMost: {count: 1}, of: groups, per: label/rack}",
+            PolicyInFlight(count=1, of=InFlightUnit.GROUPS, per=LimitScope.LABEL, label="rack"),
+            "1 groups in flight per label/rack",
+        ),
+    ],
+)
+def test_what_is_in_flight_is_read_written_and_told(
+    tmp_path: Path, text: str, limit: PolicyInFlight, words: str
+) -> None:
+    (policy,) = read(tmp_path, f"name: a\nwhy: w\nlimit: {text}\n")
+    assert (policy.spec.limit, policy.spec.in_flight) == (None, limit)
+    assert clauses_text(policy.spec) == words
+    record = msgspec.json.decode(policy_record("a", why="w"), type=Policy)
+    (again,) = read(tmp_path, file_text(msgspec.structs.replace(record, spec=policy.spec)).replace("for: {}\n", ""))
+    assert again.spec == policy.spec
+
+
 def test_a_file_has_several_policies(tmp_path: Path) -> None:
     found = read(tmp_path, "name: a\nobserve: true\n---\n---\nname: b\nsettle: 5s\n")
     assert [one.name for one in found] == ["a", "b"]
@@ -132,13 +193,29 @@ def test_a_file_has_several_policies(tmp_path: Path) -> None:
         pytest.param("name: a\nlimit: {rate: 1.5/s}\n", ["p.yaml:2: limit.rate is not a rate"], id="half of one"),
         pytest.param("name: a\nlimit: {rate: 0/s}\n", ["p.yaml:2: limit.rate is out of range"], id="no rate"),
         pytest.param("name: a\nlimit: {rate: 1/2d}\n", ["p.yaml:2: limit.rate is out of range"], id="too slow"),
-        pytest.param("name: a\nlimit: {burst: 5}\n", ["p.yaml:2: limit.rate is missing"], id="a burst alone"),
+        pytest.param("name: a\nlimit: {burst: 5}\n", ["p.yaml:2: limit needs either rate"], id="a burst alone"),
         pytest.param("name: a\nlimit: {rate: 1/s, burst: 0}\n", ["p.yaml:2: limit.burst"], id="no burst"),
         pytest.param("name: a\nlimit: {rate: 1/s, per: rack}\n", ["p.yaml:2: limit.per"], id="an unknown scope"),
         pytest.param("name: a\nlimit: {rate: 1/s, per: label}\n", ["p.yaml:2: limit.per"], id="a label without key"),
         pytest.param("name: a\nlimit: {rate: 1/s, per: zone/a}\n", ["p.yaml:2: limit.per"], id="a zone with a name"),
         pytest.param("name: a\nobserve: true\nlimit: {rate: 1/s}\n", ["a observes, so"], id="limited and observed"),
-        pytest.param("name: a\nhold: {spread: 5s}\n", ["p.yaml:2: hold.outsideOf is missing"], id="no window"),
+        pytest.param("name: a\nlimit: {atMost: {}}\n", ["2: limit.atMost needs a count"], id="no number at once"),
+        pytest.param("name: a\nlimit: {atMost: {count: 0}}\n", ["2: limit.atMost.count"], id="none at once"),
+        pytest.param("name: a\nlimit: {atMost: {share: 5%}}\n", ["limit has a share, which is"], id="share of pods"),
+        pytest.param("name: a\nlimit: {rate: 1/s, of: pods}\n", ["2: limit is a rate"], id="a rate of pods"),
+        pytest.param("name: a\nlimit: {rate: 1/s, atMost: {count: 1}}\n", ["limit needs either"], id="rate and number"),
+        pytest.param("name: a\nlimit: {atMost: {count: 1}, burst: 2}\n", ["limit has a burst"], id="a burst at once"),
+        pytest.param(
+            "name: a\nlimit: {atMost: {count: 1}, until: replaced}\n", ["2: limit.until should be"], id="replaced"
+        ),
+        pytest.param("name: a\nhold: {spread: 5s}\n", ["p.yaml:2: hold needs either"], id="no window"),
+        pytest.param(
+            "name: a\nhold:\n  while: {zone: {unhealthy: 0.5}}\n", ["3: hold.while.zone.unhealthy is not a"], id="share"
+        ),
+        pytest.param("name: a\nhold: {while: {zone: {unhealthy: 101%}}}\n", ["2: hold.while.zone"], id="over all"),
+        pytest.param("name: a\nhold: {while: {zones: allFull}}\n", ["hold needs atMost"], id="an outage without end"),
+        pytest.param("name: a\nhold: {while: {zones: some}}\n", ["2: hold.while.zones should be"], id="no word"),
+        pytest.param("name: a\nhold: {while: {}}\n", ["2: hold.while is one of two"], id="no condition"),
         pytest.param("name: a\nhold: {outsideOf: 7}\n", ["p.yaml:2: hold.outsideOf is not a window"], id="a number"),
         pytest.param("name: a\nhold:\n  outsideOf: []\n", ["p.yaml:3: hold.outsideOf"], id="an empty list of windows"),
         pytest.param(

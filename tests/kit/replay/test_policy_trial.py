@@ -98,6 +98,12 @@ def test_no_policy_changes_nothing() -> None:
     assert found.same == issued(found)[0]
 
 
+OUTAGES = st.one_of(
+    st.just({"zones": "allFull"}),
+    st.fixed_dictionaries(
+        {"zone": st.fixed_dictionaries({"unhealthyPercent": st.integers(1, 100), "atLeast": st.integers(1, 2)})}
+    ),
+)
 CLAUSES = st.fixed_dictionaries(
     {},
     optional={
@@ -105,6 +111,10 @@ CLAUSES = st.fixed_dictionaries(
         "limit": st.fixed_dictionaries(
             {"evictions": st.integers(1, 3)},
             optional={"inSeconds": st.integers(1, 20), "burst": st.integers(1, 9), "per": st.sampled_from(["node"])},
+        ),
+        "inFlight": st.fixed_dictionaries({"count": st.integers(1, 9), "countsSeconds": st.integers(1, 60)}),
+        "hold": st.fixed_dictionaries(
+            {"while": OUTAGES}, optional={"spreadSeconds": st.integers(0, 30), "atMostSeconds": st.integers(1, 30)}
         ),
         "for": st.fixed_dictionaries({"nodes": st.sampled_from([["n-00*"], ["*1"]])}),
     },

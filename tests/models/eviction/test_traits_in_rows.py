@@ -51,7 +51,7 @@ class Told(Scene):
 
     def older_rows(self) -> None:
         """Go on from rows as a version before wrote them, which had not the last fields."""
-        for kind, uid, later in ((RowKind.NODE, "", 2), (RowKind.POD, "pod-1", 1)):
+        for kind, uid, later in ((RowKind.NODE, "", 3), (RowKind.POD, "pod-1", 1)):
             key = row_key(kind, self.aggregate.key, uid)
             self.table[key] = msgspec.msgpack.encode(msgspec.msgpack.decode(self.table[key])[:-later])
         self.restart()

@@ -11,10 +11,11 @@ from hypothesis import strategies as st
 
 from evictstream.models.instants import SECOND_US
 from evictstream.models.kubernetes.traits import PodTraits
-from evictstream.models.messages.policy import LimitScope, PolicyLimit
+from evictstream.models.messages.policy import LimitScope, PolicyInFlight, PolicyLimit
 from evictstream.models.steering import limits as limits_module
 from evictstream.models.steering.holds import Subject
-from evictstream.models.steering.limits import LimitedBy, Limits, PodPlace, scope_value
+from evictstream.models.steering.in_flight import PodPlace
+from evictstream.models.steering.limits import LimitedBy, Limits, scope_value
 from evictstream.models.steering.policies import limits_on
 from tests.models.steering.test_policies import NOW_US, policy_record, read_policies, subject
 
@@ -23,7 +24,7 @@ CLUSTER, NAMESPACE = LimitScope.CLUSTER, LimitScope.NAMESPACE
 OLD_US = NOW_US - 86_400 * SECOND_US
 
 
-def limited(limit: PolicyLimit, pod: Subject, *, name: str = "p", since_us: int = OLD_US) -> LimitedBy:
+def limited(limit: PolicyLimit | PolicyInFlight, pod: Subject, *, name: str = "p", since_us: int = OLD_US) -> LimitedBy:
     order = (limits_module.SCOPES.index(limit.per), name)
     bucket = (name, "c", limit, scope_value(limit, pod))
     return LimitedBy(order=order, name=bucket, limit=limit, by=f"policy/{name}/1/limit", since_us=since_us)

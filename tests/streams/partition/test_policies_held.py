@@ -108,6 +108,8 @@ def clauses(chance: random.Random) -> list[dict[str, Any] | None]:
         {"limit": {"evictions": chance.randint(1, 3), "burst": chance.randint(1, 9)}},
         {"for": HERE, "limit": {"evictions": 1, "inSeconds": 3, "per": "node"}, "settleSeconds": 15},
         {"hold": {"outsideOf": [window], "spreadSeconds": chance.randint(0, 30)}},
+        {"inFlight": {"count": chance.randint(5, 30), "countsSeconds": chance.randint(1, 10)}},
+        {"for": {"taints": ["*"]}, "hold": {"while": {"zones": "allFull"}, "atMostSeconds": chance.randint(1, 40)}},
     ]
 
 
