@@ -25,6 +25,7 @@ from evictstream.models.eviction.cluster import EpochBegun
 from evictstream.models.instants import instant_text
 from evictstream.models.kubernetes.resource_versions import is_older
 from evictstream.models.messages.unreadable import Unreadable
+from evictstream.models.steering.incidents import standing_incidents
 from evictstream.streams.engine.core.outbox import Outbox
 from evictstream.streams.partition.eviction_partition import EvictionPartition
 from evictstream.streams.worker.service_config import partition_config
@@ -146,11 +147,19 @@ class ClusterTables:
     def holds(
         self, holders: Mapping[str, Sequence[Holder]], uids: Collection[str], at_us: int
     ) -> Iterator[StandingHold]:
-        """Give what holds the evictions of some pods at an instant; `holders` are brakes and policies by cluster."""
+        """Give what holds the evictions of some pods at an instant; `holders` are brakes and policies by cluster.
+
+        Incidents are those of the rows.
+        """
+        guarded = dict(holders)
+        for logic in self._partitions.values():
+            for cluster, incident in logic.firing.guarding.standing():
+                if cluster in guarded:
+                    guarded[cluster] = (*guarded[cluster], *standing_incidents([incident], guarded[cluster]))
         for node in self._aggregates():
-            for uid in uids if node.cluster in holders else ():
+            for uid in uids if node.cluster in guarded else ():
                 pod = node.pods.get(uid)
-                hold = None if pod is None else standing_hold(node, pod, holders[node.cluster], at_us)
+                hold = None if pod is None else standing_hold(node, pod, guarded[node.cluster], at_us)
                 if hold is not None:
                     yield hold
 

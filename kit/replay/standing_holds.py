@@ -66,4 +66,7 @@ def _until(hold: StandingHold) -> str:
         return f"until {instant_text(hold.until_us)}"
     if not is_of_policy(hold.by):
         return "until somebody releases it"
+    _, _, incident = hold.by.partition("/guard:")
+    if incident:
+        return f"until somebody answers the incident {incident}"
     return "until it is its turn" if hold.by.endswith("/limit") else "until somebody changes the policy"

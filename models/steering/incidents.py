@@ -15,7 +15,7 @@ from evictstream.models.instants import SECOND_US, microseconds
 from evictstream.models.messages.incident import IncidentState
 from evictstream.models.messages.policy import IncidentAnswer, IncidentVerdict
 from evictstream.models.steering.guards import Exceeded, Span
-from evictstream.models.steering.holds import Hold, Subject, share_us
+from evictstream.models.steering.holds import Hold, Holder, Subject, share_us
 from evictstream.models.steering.policies import ClusterPolicy
 
 MOST_INCIDENTS: Final = 100
@@ -145,11 +145,10 @@ class StandingIncident(NamedTuple):
                 return self.release_us
 
 
-def standing_incidents(
-    incidents: Iterable[OpenIncident], policies: Iterable[ClusterPolicy]
-) -> Iterator[StandingIncident]:
-    """Yield those whose policy still has a guard."""
-    by_name = {one.policy.name: one for one in policies if one.guard is not None}
+def standing_incidents(incidents: Iterable[OpenIncident], holders: Iterable[Holder]) -> Iterator[StandingIncident]:
+    """Yield those whose policy still has a guard; it is one of the `holders`."""
+    policies = (one for one in holders if isinstance(one, ClusterPolicy) and one.guard is not None)
+    by_name = {one.policy.name: one for one in policies}
     for incident in incidents:
         policy = by_name.get(incident.policy)
         if policy is not None:

@@ -10,16 +10,19 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import msgspec
 
+from evictstream.models.eviction import EvictionState
 from evictstream.models.eviction.held_attempts import guarded_node
 from evictstream.models.messages.incident import IncidentState
 from evictstream.models.steering.guards import GuardCount, Span
 from evictstream.models.steering.incidents import MOST_INCIDENTS, open_incident, standing_incidents
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from evictstream.models.eviction import NodeAggregate
     from evictstream.models.eviction.cluster import Cluster
+    from evictstream.models.eviction.levels import Move
+    from evictstream.models.steering.guards import Exceeded
     from evictstream.models.steering.incidents import OpenIncident, StandingIncident
     from evictstream.models.steering.policies import ClusterPolicy, Policies
     from evictstream.streams.engine.core.outbox import Outbox
@@ -27,6 +30,7 @@ if TYPE_CHECKING:
     from evictstream.streams.partition.config import PartitionConfig
     from evictstream.streams.partition.held import HeldEvictions
 
+_DONE = EvictionState.DONE  # see `evictstream.models.eviction` for this constant
 _NODES_PER_TURN: Final = 2_000
 """Nodes that are counted in one turn, each some 3 µs, beside those of a cluster of which something is due."""
 
@@ -42,14 +46,17 @@ class Guarding:
     """Counts for guards, and opens and ends incidents.
 
     Attributes:
+        idle: keys of taints, by cluster, that are on more nodes than a guard allows and for which no pod has to leave,
+            as taints of nodes that start.
         is_on: whether a policy guards, or did and has left incidents.
         uncounted: clusters that are still to be counted.
     """
 
-    __slots__ = ("_changed", "_clusters", "_config", "_guards", "_held", "_policies", "is_on", "uncounted")
+    __slots__ = ("_changed", "_clusters", "_config", "_guards", "_held", "_policies", "idle", "is_on", "uncounted")
 
     def __init__(self, config: PartitionConfig, clusters: Clusters, held: HeldEvictions) -> None:
         """`held` has the policies of each turn."""
+        self.idle: dict[str, set[str]] = {}
         self.is_on = False
         self.uncounted: dict[str, None] = {}
         self._config = config
@@ -78,6 +85,18 @@ class Guarding:
         for guard in guards:
             guard.counted.see(guarded_node(aggregate, self._config.rules))
             self._changed.add(aggregate.cluster)
+
+    def moved(self, aggregate: NodeAggregate, moves: Iterable[Move]) -> None:
+        """Take in what has become of evictions; only while something is `idle`."""
+        keys = self.idle.get(aggregate.cluster)
+        for _, after in moves if keys else ():
+            if keys and after is not None and after.due.taint.key in keys:
+                keys.discard(after.due.taint.key)
+                self._changed.add(aggregate.cluster)
+                for guard in self._guards.get(aggregate.cluster, ()):
+                    guard.counted.look_again(after.due.taint.key)
+        if keys is not None and not keys:
+            del self.idle[aggregate.cluster]
 
     def left(self, cluster: str) -> None:
         """Take in that a cluster has no node any more."""
@@ -190,7 +209,9 @@ class Guarding:
             spans.setdefault(incident.policy, {}).setdefault(incident.taint, []).append(span)
         for policy, count in self._guards.get(cluster.name, ()):
             name = policy.policy.name
-            found = count.exceeded(now_us, spans.get(name, {}))
+            found = [
+                one for one in count.exceeded(now_us, spans.get(name, {})) if self._has_to_leave(cluster, one, count)
+            ]
             kept += [open_incident(cluster.name, name, exceeded, now_us) for exceeded in found]
         after = tuple(kept[-MOST_INCIDENTS:])
         if after != before:
@@ -198,3 +219,17 @@ class Guarding:
             self._held.look_at_incidents(cluster.name)
         if not cluster.nodes:
             self._guards.pop(cluster.name, None)
+            self.idle.pop(cluster.name, None)
+
+    def _has_to_leave(self, cluster: Cluster, exceeded: Exceeded, count: GuardCount) -> bool:
+        """Whether any pod has to leave for a taint; if not, it is looked for once, and `moved` tells of the first."""
+        key = exceeded.taint
+        if key in self.idle.get(cluster.name, ()):
+            return False
+        for name in count.of_span(key, (0, None)):
+            for pod in cluster.nodes[name].pods.values() if name in cluster.nodes else ():
+                eviction = pod.eviction
+                if eviction is not None and eviction.state is not _DONE and eviction.due.taint.key == key:
+                    return True
+        self.idle.setdefault(cluster.name, set()).add(key)
+        return False

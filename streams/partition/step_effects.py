@@ -108,6 +108,8 @@ class StepEffects:
     def _count(self, aggregate: NodeAggregate, moves: Sequence[Move]) -> None:
         if self.guarding.is_on and has_to_count(aggregate):
             self.guarding.see(aggregate)
+        if moves and self.guarding.idle:
+            self.guarding.moved(aggregate, moves)
         levels = self.levels.get(aggregate.cluster)
         if levels is None:
             levels = self.levels[aggregate.cluster] = ClusterLevels()

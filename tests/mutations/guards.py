@@ -152,4 +152,21 @@ OF_GUARDS = (
         (Change(product.STEERING_POLICIES, "ClusterPolicy._spread", "is_limited or is_guarded", "is_limited"),),
         (HELD,),
     ),
+    Mutation(
+        "make an incident of taints that all pods tolerate",
+        (
+            Change(
+                product.GUARDING,
+                "Guarding._has_to_leave",
+                "self.idle.setdefault(cluster.name, set()).add(key)",
+                "return True",
+            ),
+        ),
+        (HELD,),
+    ),
+    Mutation(
+        "never look again for a pod that has to leave",
+        (Change(product.GUARDING, "Guarding.moved", "self._changed.add(aggregate.cluster)", "pass"),),
+        (HELD,),
+    ),
 )

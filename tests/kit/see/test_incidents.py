@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
+from evictstream.kit.replay.cluster_tables import ClusterTables
+from evictstream.kit.replay.standing_holds import hold_text
 from evictstream.kit.see.evictions import Silences, pending_evictions
 from evictstream.kit.see.incidents import found_incidents
 from evictstream.kit.see.policies import clauses_text, held_change
@@ -13,6 +15,7 @@ from evictstream.kit.see.stored_state import StoredState
 from evictstream.models.instants import SECOND_US
 from evictstream.models.messages.policy import PolicyGuard, PolicySpec
 from evictstream.models.steering.policies import NO_POLICIES
+from evictstream.streams.settings import Settings
 from tests.models.steering.test_policies import policy_record
 from tests.streams.partition.storms import NODES, THREE, Storm
 
@@ -65,3 +68,19 @@ def test_a_dry_run_without_the_guard_releases_what_it_holds() -> None:
 def test_a_guard_is_told_in_words() -> None:
     guard = PolicyGuard(count=20, share_percent=10, within_seconds=600)
     assert clauses_text(PolicySpec(guard=guard)) == "guard above 20 or 10% of nodes per taint key within 10m"
+
+
+def test_the_live_rows_name_what_somebody_has_to_answer() -> None:
+    world = Storm(**GUARD)
+    world.storm(range(NODES))
+    world.run(10)
+    (incident,) = world.incidents()
+    tables = ClusterTables(Settings(), partitions=1)
+    for key, value in world.rows.items():
+        tables.load(0, key, value)
+    tables.loaded()
+    (hold,) = tables.holds({"lab": world.policies.of_cluster("lab")}, {"goes-1"}, world.now_us)
+    assert hold.until_us is None
+    assert hold_text(hold).endswith(
+        f"The policy p1 (revision 1, guard:{incident.id}) holds it until somebody answers the incident {incident.id}."
+    )

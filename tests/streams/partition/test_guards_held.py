@@ -322,6 +322,32 @@ def test_a_selection_of_pods_holds_only_these() -> None:
     assert world.held() == {("policy/p1", "lab"): 1}
 
 
+@pytest.mark.parametrize("kills", [False, True], ids=["", "a worker is killed between"])
+def test_taints_that_all_tolerate_are_no_incident_yet(kills: bool) -> None:  # noqa: FBT001 - a case
+    """Nodes that start have a taint that the pods there tolerate. The first pod that does not makes an incident."""
+    world = Storm(0, **GUARD)
+    for number in ALL:
+        world.node(number, "starting")
+        meta = {"namespace": "x", "name": f"agent-{number}", "uid": f"agent-{number}"}
+        world.put("lab", "pods", "Pod", meta, {"nodeName": f"n{number}", "tolerations": [{"operator": "Exists"}]})
+    world.run(10)
+    assert world.incidents() == ()
+    if kills:
+        world.die()
+        world.logic.firing.look_at_policies()
+        world.run(20)
+    for seconds in (None, 60):
+        tolerations: list[dict[str, Any]] = []
+        if seconds is not None:
+            tolerations = [{"operator": "Exists", "tolerationSeconds": seconds}]
+        meta = {"namespace": "x", "name": f"late-{seconds}", "uid": f"late-{seconds}"}
+        world.put("lab", "pods", "Pod", meta, {"nodeName": "n0", "tolerations": tolerations})
+    world.run(30)
+    assert len(world.incidents()) == 1
+    world.run(200)
+    assert (world.gone(), world.held()) == ({}, {("policy/p1", "lab"): 2})
+
+
 def test_the_decision_names_the_incident() -> None:
     world = Storm(**GUARD)
     world.storm(ALL)
