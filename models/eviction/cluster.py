@@ -15,6 +15,7 @@ import msgspec
 from evictstream.models.eviction.executor_queue import ExecutorQueue
 from evictstream.models.eviction.node_standing import known_nodes
 from evictstream.models.eviction.state import NodeAggregate
+from evictstream.models.eviction.workloads import Workloads
 from evictstream.models.instants import MILLISECOND_US, instant_text
 from evictstream.models.messages.signals import Heartbeat, Listed, QueueReport
 from evictstream.models.steering.incidents import OpenIncident
@@ -104,17 +105,19 @@ class Cluster:
         nodes: its nodes by name.
         addresses: the node of each of its pods, by the pod's address; some 100 bytes for each pod.
         known: how many nodes it has, with those that were deleted not long ago; some 200 bytes for each.
+        workloads: the owners of its pods; None if nobody publishes them.
     """
 
-    __slots__ = ("addresses", "key", "known", "name", "nodes", "state")
+    __slots__ = ("addresses", "key", "known", "name", "nodes", "state", "workloads")
 
-    def __init__(self, name: str, state: ClusterState = NO_STATE) -> None:
+    def __init__(self, name: str, state: ClusterState = NO_STATE, *, counts_workloads: bool = False) -> None:
         self.name = name
         self.key = name.encode()
         self.state = state
         self.nodes: dict[str, NodeAggregate] = {}
         self.addresses: dict[str, NodeAggregate] = {}
         self.known = KnownNodes()
+        self.workloads = Workloads() if counts_workloads else None
 
     @property
     def is_empty(self) -> bool:
@@ -127,7 +130,15 @@ class Cluster:
 
     def new_node(self, name: str) -> NodeAggregate:
         """Make a node of this cluster; it enters `nodes` once it has a row."""
-        return NodeAggregate(self.name, name, self.state.first_ordinal, addresses=self.addresses, known=self.known)
+        node = NodeAggregate(self.name, name, self.state.first_ordinal, addresses=self.addresses, known=self.known)
+        node.workloads = self.workloads
+        return node
+
+    def forget_pods(self) -> None:
+        """Forget what is known of all its pods; its nodes are gone."""
+        self.addresses.clear()
+        if self.workloads is not None:
+            self.workloads = Workloads()
 
     def count_nodes(self) -> None:
         """Count its nodes, as its rows say; later changes change the counts."""
@@ -141,8 +152,11 @@ class Cluster:
         node.addresses = self.addresses
         node.known = self.known
         self.nodes[node.name] = node
+        node.workloads = self.workloads
         for pod in node.pods.values():
             self.addresses[pod.address] = node
+            if self.workloads is not None:
+                self.workloads.put(node, pod)
 
 
 def one_is_ready_since(nodes: Iterable[NodeAggregate], at_us: int) -> bool:

@@ -104,11 +104,13 @@ def apply_pod(aggregate: NodeAggregate, event: PodEvent, rules: RuleParameters, 
         if seen.traits is not pod.traits and seen.traits != pod.traits:
             return _take_traits(aggregate, pod, event)
         return UNDECIDABLE if event.is_undecidable else UNCHANGED
+    aggregate.discount(pod)
     pod.traits = seen.traits
     if is_edited or not exemptions:  # or it is left alone no longer: its tolerations decide from now on
         pod.tolerations = tolerations
         pod.tolerations_since_us = event.at_us
     pod.exemptions = exemptions
+    aggregate.count(pod)
     node = aggregate.node
     if pod.eviction is None and (node is None or not node.taints) and not event.is_undecidable:
         # No eviction is open and nothing can be due, as with nearly all edits: no need to decide.
@@ -319,7 +321,9 @@ def _add(aggregate: NodeAggregate, event: PodEvent, version: Version, rules: Rul
 
 def _take_traits(aggregate: NodeAggregate, pod: PodState, event: PodEvent) -> Changes:
     """Take the traits of a pod of which nothing else has changed; of the same version too, if a feed tells more now."""
+    aggregate.discount(pod)
     pod.traits = event.pod.traits
+    aggregate.count(pod)
     effect = InputEffect.UNDECIDABLE if event.is_undecidable else _CHANGED
     return Changes(effect, ((row_key(_POD, aggregate.key, pod.uid), pod_value(pod)),))
 

@@ -6,6 +6,9 @@ so it is lean: structs that the garbage collector does not track, shared tolerat
 derived. Therefore it has no windows: `decision.py` derives them (semantics.md 12.4).
 """
 
+from collections.abc import Collection
+from typing import Protocol
+
 import msgspec
 
 from evictstream.models.kubernetes.resource_versions import Version
@@ -236,6 +239,22 @@ class DeletionMemory(msgspec.Struct, frozen=True, gc=False):
     left: NodeLeft | None = None
 
 
+class PodCounts(Protocol):
+    """Counts the pods of a cluster by owner (`workloads.py`)."""
+
+    def put(self, aggregate: "NodeAggregate", pod: PodState) -> None:
+        """Count a pod as it is now; it is not counted."""
+
+    def drop(self, pod: PodState) -> None:
+        """Count a pod no longer; it is as when it was counted."""
+
+    def moved(self, aggregate: "NodeAggregate", pod: PodState) -> None:
+        """Take note that the eviction of a pod is another one now."""
+
+    def look_at(self, aggregate: "NodeAggregate", uids: Collection[str]) -> None:
+        """Take note that something else of leaving pods has changed."""
+
+
 class NodeAggregate:
     """One node with its pods, and the earlier nodes and deleted pods that are remembered.
 
@@ -255,6 +274,7 @@ class NodeAggregate:
             `evictionId` is used again.
         addresses: the nodes of all pods of the cluster, by address; shared by its nodes.
         known: how many nodes its cluster has, for policies; shared by its nodes, None where nobody counts.
+        workloads: the owners of all pods of the cluster, shared by its nodes; None if nobody publishes them.
         counted_node: its state when it was counted (`levels.py`); in memory only, as the next.
         counted_as: its standing in the counts of its cluster.
         counted_in: the zone in whose counts it is; empty for none.
@@ -278,6 +298,7 @@ class NodeAggregate:
         "pods",
         "purge_at_us",
         "timer_key",
+        "workloads",
     )
 
     def __init__(
@@ -304,6 +325,7 @@ class NodeAggregate:
         self.counted_node: NodeState | None = None
         self.counted_as = 0
         self.counted_in = ""
+        self.workloads: PodCounts | None = None
         self._by_address: dict[str, PodState] | None = None
 
     @property
@@ -332,11 +354,23 @@ class NodeAggregate:
         """Add a pod. Its address must be free."""
         self.pods[pod.uid] = pod
         self.addresses[pod.address] = self
+        self.count(pod)
         if self._by_address is not None:
             self._by_address[pod.address] = pod
 
+    def count(self, pod: PodState) -> None:
+        """Count a pod among those of its owner."""
+        if self.workloads is not None:
+            self.workloads.put(self, pod)
+
+    def discount(self, pod: PodState) -> None:
+        """Count a pod no longer: it goes, or its owner or exemptions change, and it is counted again then."""
+        if self.workloads is not None:
+            self.workloads.drop(pod)
+
     def drop_pod(self, pod: PodState) -> None:
         """Remove a pod."""
+        self.discount(pod)
         del self.pods[pod.uid]
         if self.addresses.get(pod.address) is self:
             del self.addresses[pod.address]

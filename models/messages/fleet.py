@@ -138,6 +138,17 @@ class FleetLevel(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_def
             description="Of the whole cluster only: ids of incidents that wait for a person, the oldest first.",
         ),
     ] = ()
+    workloads_from: Annotated[
+        int | None,
+        Meta(
+            description="Of the whole cluster only: records of the topic `workloads` with a lower sequence do not"
+            " count; absent if workloads are not published."
+        ),
+    ] = None
+    workloads_up_to: Annotated[
+        InstantText | None,
+        Meta(description="Of the whole cluster only: up to when all that changed of its workloads is published."),
+    ] = None
 
 
 class FleetCluster(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=True, kw_only=True):
@@ -169,7 +180,12 @@ def decode_fleet_level(text: bytes | str) -> FleetLevel:
     level = codec.decode(_level_decoder, text)
     codec.check_kind(level.api_version, level.kind, LEVEL_KIND)
     counts, feed = level.evictions, level.feed
-    codec.check_instants(at=level.at, oldestDueAt=counts.oldest_due_at, heardAt=None if feed is None else feed.heard_at)
+    codec.check_instants(
+        at=level.at,
+        oldestDueAt=counts.oldest_due_at,
+        heardAt=None if feed is None else feed.heard_at,
+        workloadsUpTo=level.workloads_up_to,
+    )
     for bucket in counts.deadlines:
         codec.check_instants(before=bucket.before)
     for holder in counts.held_by:

@@ -5,7 +5,7 @@
 | nodes, pods, results | append time | by time | partition count, policy, time stamps |
 | commands, decisions, dead letters | free | by time | partition count, policy |
 | feeds | free | compacted | policy |
-| clusters, fleet, incidents | free | compacted | partition count, policy |
+| clusters, fleet, incidents, workloads | free | compacted | partition count, policy |
 | brakes, policies | append time | compacted | partition count, policy, time stamps |
 | state changelog | append time | compacted | partition count, policy, time stamps |
 
@@ -64,7 +64,7 @@ class TopicSpec:
 def topic_specs(settings: Settings) -> tuple[TopicSpec, ...]:
     """Return the specification of every topic.
 
-    In this order: inputs, outputs, changelog, feeds, brakes, policies, clusters, fleet, incidents.
+    In this order: inputs, outputs, changelog, feeds, brakes, policies, clusters, fleet, incidents, workloads.
     """
     return (
         *(_input(settings, name) for name in settings.input_topics),
@@ -78,6 +78,7 @@ def topic_specs(settings: Settings) -> tuple[TopicSpec, ...]:
         _published(settings, settings.clusters_topic),
         _published(settings, settings.fleet_topic),
         _published(settings, settings.incidents_topic),
+        _published(settings, settings.workloads_topic),
     )
 
 

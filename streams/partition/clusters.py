@@ -41,11 +41,14 @@ class Clusters:
         gap: input that expired unread and was neither listed again nor accepted.
     """
 
-    __slots__ = ("_on_epoch", "by_key", "gap")
+    __slots__ = ("_counts_workloads", "_on_epoch", "by_key", "gap")
 
-    def __init__(self, on_epoch: Callable[[EpochBegun], None] = lambda _: None) -> None:
-        """`on_epoch` is told of each epoch that a cluster begins."""
+    def __init__(
+        self, on_epoch: Callable[[EpochBegun], None] = lambda _: None, *, counts_workloads: bool = False
+    ) -> None:
+        """`on_epoch` is told of each epoch that a cluster begins; `counts_workloads` counts owners of pods."""
         self._on_epoch = on_epoch
+        self._counts_workloads = counts_workloads
         self.by_key: dict[bytes, Cluster] = {}
         self.gap: Gap | None = None
 
@@ -65,7 +68,7 @@ class Clusters:
 
     def named(self, name: str) -> Cluster:
         """Return the cluster of this name; a new one is not kept yet."""
-        return self.by_key.get(name.encode()) or Cluster(name)
+        return self.by_key.get(name.encode()) or Cluster(name, counts_workloads=self._counts_workloads)
 
     def keep(self, cluster: Cluster) -> Cluster:
         """Keep a cluster from now on."""

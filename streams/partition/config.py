@@ -21,6 +21,7 @@ class PartitionConfig:
     """Topics, rules and limits, the same for all partitions of a worker.
 
     Attributes:
+        workloads_topic: of owners that lose pods; None if they are not published.
         record_limit_bytes: largest record that every topic of the service takes.
         feed_silence_us: the gate `feed` closes for a cluster when its feed's latest heartbeat is older.
         clock_skew_us: append times further ahead of all clocks lie in the future; `None` where they are the clock.
@@ -44,6 +45,7 @@ class PartitionConfig:
     clusters_topic: str
     fleet_topic: str
     incidents_topic: str
+    workloads_topic: str | None = None
     partitions: int
     rules: RuleParameters
     limits: InputLimits

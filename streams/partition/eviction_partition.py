@@ -107,7 +107,7 @@ class EvictionPartition:
         self._suspect_bytes = min(SUSPECT_BYTES, config.record_limit_bytes // SHARE)
         self._loader = RowLoader()
         self._nodes: dict[bytes, NodeAggregate] = {}  # by the keys of their timers
-        self._clusters = Clusters(config.on_epoch)
+        self._clusters = Clusters(config.on_epoch, counts_workloads=config.workloads_topic is not None)
         self._fast_path = FastPath(self._clusters.by_key, config.limits, self._suspect_bytes)
         self._timers = TimerHeap(lambda: wanted_wakeups(self._nodes), lean_floor=config.lean_floor)
         self._effects = StepEffects(partition, config, self._timers, self._clusters)
@@ -312,7 +312,7 @@ class EvictionPartition:
                 self._effects.put_aside(changes, node, outbox)
                 yield Part(record.offset, PODS_IN_SLICE, is_last=False)
         self._effects.end_step(outbox)
-        cluster.addresses.clear()
+        cluster.forget_pods()
         self.firing.waiting_for_feed.pop(cluster.name, None)
         self._effects.pending.pop(cluster.name, None)
         self._effects.levels.pop(cluster.name, None)

@@ -48,6 +48,7 @@ class HeldEvictions:
         "_read_policies",
         "_standing",
         "_timers",
+        "_touched",
         "by_cluster",
         "limits",
     )
@@ -59,11 +60,15 @@ class HeldEvictions:
         timers: TimerHeap,
         clusters: Clusters,
         flying_in: Callable[[str], Iterable[tuple[PodPlace, Subject]]] = lambda _: (),
+        *,
+        is_followed: bool = False,
     ) -> None:
         """`read_brakes` and `read_policies` give the newest ones: the same object until they change.
 
-        `flying_in` gives what is in flight in a cluster.
+        `flying_in` gives what is in flight in a cluster. `is_followed` keeps what begins or ends to be held, for
+        `take_touched`.
         """
+        self._touched: dict[str, set[PodPlace]] | None = {} if is_followed else None
         self.by_cluster: dict[str, dict[PodPlace, str]] = {}
         self.limits = Limits(flying_in)
         self._read_brakes = read_brakes
@@ -154,12 +159,17 @@ class HeldEvictions:
         """Take in what holds an eviction now; None if nothing does, or if the eviction has ended."""
         if by is None or not by.endswith("/limit"):
             self.limits.leave(place)
+        places = self.by_cluster.get(cluster)
+        if self._touched is not None and (by is None) == (places is not None and place in places):
+            self._touched.setdefault(cluster, set()).add(place)
         if by is not None:
             self.by_cluster.setdefault(cluster, {})[place] = by
-            return
-        places = self.by_cluster.get(cluster)
-        if places is not None and places.pop(place, None) is not None and not places:
+        elif places is not None and places.pop(place, None) is not None and not places:
             del self.by_cluster[cluster]
+
+    def take_touched(self, cluster: str) -> Iterable[PodPlace]:
+        """Return what has begun or ended to be held in a cluster since the last call."""
+        return () if self._touched is None else self._touched.pop(cluster, ())
 
     def look_again(self, cluster: str, key: bytes, uids: Iterable[str]) -> None:
         """Let what is held on a node be decided again: its reason may be another now, which nothing holds."""

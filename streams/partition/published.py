@@ -28,6 +28,7 @@ from evictstream.models.messages.fleet import (
 )
 from evictstream.models.messages.vocabulary import API_VERSION
 from evictstream.streams.partition.published_incidents import PublishedIncidents
+from evictstream.streams.partition.published_workloads import PublishedWorkloads
 
 if TYPE_CHECKING:
     from evictstream.models.eviction.cluster import Cluster
@@ -61,6 +62,7 @@ class _Standing(NamedTuple):
     has_gap: bool = False
     brakes: tuple[str, ...] = ()
     incidents: tuple[str, ...] = ()
+    workloads: tuple[int | None, int | None] = (None, None)
 
 
 class _Published(NamedTuple):
@@ -103,7 +105,7 @@ class PublishedFleet:
         levels: how clusters with nodes stand.
     """
 
-    __slots__ = ("_clusters", "_config", "_firing", "_identities", "_incidents", "_published", "levels")
+    __slots__ = ("_clusters", "_config", "_firing", "_identities", "_incidents", "_published", "_workloads", "levels")
 
     def __init__(
         self, config: PartitionConfig, clusters: Clusters, levels: Mapping[str, ClusterLevels], firing: Firing
@@ -117,6 +119,7 @@ class PublishedFleet:
         self._incidents = PublishedIncidents(
             config, clusters, levels, guarding=firing.guarding, next_sequence=self._next_sequence
         )
+        self._workloads = PublishedWorkloads(config, firing.held, self._next_sequence)
 
     def turn(self, now_us: int, outbox: Outbox) -> Iterator[None]:
         """Publish what has changed since the last turn; at most one turn a second.
@@ -131,6 +134,7 @@ class PublishedFleet:
             if outbox.is_in_step:
                 return
             cost += self._look(cluster, now_us, brakes, outbox)
+            yield from self._workloads.look(cluster, now_us, outbox)
             if cost >= _LOOKS_IN_SLICE:
                 cost = 0
                 yield
@@ -147,6 +151,7 @@ class PublishedFleet:
             self._take_back(cluster, outbox)
             return 1
         levels = self.levels.get(cluster.name, _NO_LEVELS)
+        self._workloads.begin(cluster, now_us, outbox)
         cost = 1 + self._look_at_whole(cluster, levels, now_us, brakes.of(cluster.name), outbox)
         if levels.zones or cluster.state.published_zones:
             cost += self._look_at_zones(cluster, levels, now_us, outbox)
@@ -166,7 +171,9 @@ class PublishedFleet:
         is_silent = state.is_silent(now_us - self._config.feed_silence_us)
         has_gap = self._clusters.gap is not None
         incidents = self._firing.guarding.waiting(cluster.name, now_us)[:MOST_HOLDERS] if state.incidents else ()
-        key, mark = level_key(cluster.name), (levels.changes, is_silent, has_gap, brakes, incidents, held)
+        workloads = self._workloads.marks(cluster.name)
+        key = level_key(cluster.name)
+        mark = (levels.changes, is_silent, has_gap, brakes, incidents, held, workloads)
         if self._is_known(key, levels, mark, now_us):
             return 0
         holders = [HeldCount(by, waits.count, waits.oldest_at_us) for by, waits in held.items()]
@@ -178,6 +185,7 @@ class PublishedFleet:
             has_gap=has_gap,
             brakes=brakes,
             incidents=incidents,
+            workloads=workloads,
         )
         if not self._is_new(key, standing, mark, now_us):
             return _LOOKS_LIKE_A_COUNT
@@ -243,6 +251,7 @@ class PublishedFleet:
         outbox: Outbox,
         feed: FeedStanding | None = None,
     ) -> None:
+        first, up_to_us = standing.workloads
         level = FleetLevel(
             api_version=API_VERSION,
             kind=LEVEL_KIND,
@@ -257,6 +266,8 @@ class PublishedFleet:
             has_gap=standing.has_gap,
             brakes=standing.brakes,
             incidents=standing.incidents,
+            workloads_from=first,
+            workloads_up_to=None if up_to_us is None else instant_text(up_to_us),
         )
         outbox.send(self._config.fleet_topic, level_key(cluster.name, zone), encode(level), LEVEL_HEADERS)
 
@@ -271,6 +282,7 @@ class PublishedFleet:
 
     def _take_back(self, cluster: Cluster, outbox: Outbox) -> None:
         """Write tombstones for a cluster that is forgotten, or of which nothing is left."""
+        self._workloads.take_back(cluster, outbox)
         self._identities.pop(cluster.name, None)
         for zone in ("", *cluster.state.published_zones) if cluster.state.published else ():
             self._retract(level_key(cluster.name, zone), outbox)

@@ -67,7 +67,14 @@ class StepEffects:
         self.counts: collections.Counter[str] = collections.Counter()
         self.issued = IssuedEvictions()
         self.levels: dict[str, ClusterLevels] = {}
-        self.held = HeldEvictions(config.brakes, config.policies, timers, clusters, flying_in=self._flying_in)
+        self.held = HeldEvictions(
+            config.brakes,
+            config.policies,
+            timers,
+            clusters,
+            flying_in=self._flying_in,
+            is_followed=config.workloads_topic is not None,
+        )
         self.guarding = Guarding(config, clusters, self.held)
         self._aside_of: str | None = None  # the cluster of a step that is not whole yet
         self._clusters = clusters
@@ -113,7 +120,10 @@ class StepEffects:
         levels = self.levels.get(aggregate.cluster)
         if levels is None:
             levels = self.levels[aggregate.cluster] = ClusterLevels()
+        zone = aggregate.counted_in
         levels.take(aggregate, moves)
+        if aggregate.workloads is not None and aggregate.counted_in != zone:
+            aggregate.workloads.look_at(aggregate, aggregate.pods)
 
     def put_part(self, changes: Changes, aggregate: NodeAggregate, outbox: Outbox) -> None:
         """Add what one part of a step has decided, for a step about this node alone."""

@@ -84,6 +84,10 @@ class TopicSettings(SettingsGroup):
     max_message_bytes: Annotated[int, Field(ge=1024)] = 2 * MEBIBYTE
     """The `max.message.bytes` of every topic. Kafka's default of 1 MiB would refuse the largest objects."""
 
+    publish_workloads: bool = False
+    """Whether workers publish which owners are about to lose pods. Off: it costs some 200 bytes for each owner, and a
+    record a second for each that loses pods. All workers of a service need the same."""
+
     @property
     def largest_batch_bytes(self) -> int:
         """Most bytes of a decompressed batch of records; readers skip a larger one."""
@@ -160,6 +164,11 @@ class TopicSettings(SettingsGroup):
         return f"{self.topic_prefix}incidents"
 
     @property
+    def workloads_topic(self) -> str:
+        """Owners that are about to lose pods."""
+        return f"{self.topic_prefix}workloads"
+
+    @property
     def changelog_topic(self) -> str:
         """Rows. Faust names it after application and table (`state`)."""
         return f"{self.faust_app_id}-state-changelog"
@@ -174,6 +183,7 @@ class TopicSettings(SettingsGroup):
             self.clusters_topic,
             self.fleet_topic,
             self.incidents_topic,
+            *((self.workloads_topic,) if self.publish_workloads else ()),
         )
 
     @property

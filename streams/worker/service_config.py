@@ -49,6 +49,7 @@ def partition_config(settings: Settings, record_limit_bytes: int) -> PartitionCo
         clusters_topic=settings.clusters_topic,
         fleet_topic=settings.fleet_topic,
         incidents_topic=settings.incidents_topic,
+        workloads_topic=settings.workloads_topic if settings.publish_workloads else None,
         partitions=settings.partitions,
         rules=rule_parameters(settings),
         limits=InputLimits(settings.max_object_bytes, int(settings.max_event_delay_seconds * SECOND_US)),

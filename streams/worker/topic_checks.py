@@ -35,7 +35,8 @@ async def checked_record_limit(settings: Settings) -> int:
         OtherStateVersionError: the changelog is empty, and one of another state version exists.
         BrokerUnreachableError: no Kafka answered in time.
     """
-    used = [spec for spec in topic_specs(settings) if spec.name != settings.feeds_topic]
+    unused = {settings.feeds_topic} | (set() if settings.publish_workloads else {settings.workloads_topic})
+    used = [spec for spec in topic_specs(settings) if spec.name not in unused]
     report = await asyncio.to_thread(check_topics, settings, used)
     event_loop = type(asyncio.get_running_loop()).__module__.partition(".")[0]
     log_start("worker starting", settings, report.kafka, instance=settings.group_instance_id, event_loop=event_loop)

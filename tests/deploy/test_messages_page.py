@@ -39,6 +39,7 @@ from evictstream.models.messages.vocabulary import (
     WatchEventType,
 )
 from evictstream.models.messages.watch_event import decode_watch_event
+from evictstream.models.messages.workload import decode_fleet_workload
 from evictstream.streams.broker.topic_specs import CLEANUP_POLICY, TIMESTAMP_TYPE, TopicSpec, topic_specs
 from evictstream.streams.compression import Unusable
 from evictstream.streams.engine.core.outbox import Outbox
@@ -64,6 +65,7 @@ DECODERS: dict[str, Callable[[str], object]] = {
     "executor-report": decode_report,
     "fleet-cluster": decode_fleet_cluster,
     "fleet-level": decode_fleet_level,
+    "fleet-workload": decode_fleet_workload,
     "result": decode_result,
     "watch-event": decode_watch_event,
 }

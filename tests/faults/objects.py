@@ -58,6 +58,10 @@ def _in_zone(version: int) -> Json:
     return {"labels": {"topology.kubernetes.io/zone": f"z{zone}"}} if zone else {}
 
 
+OWNER_CHARACTERS = 2
+"""Of its name, which name the controller of a pod: so some pods have the same."""
+
+
 @dataclasses.dataclass(slots=True)
 class Pod:
     """A pod as the cluster has it now. `node` is empty while it is not bound."""
@@ -87,6 +91,8 @@ class Pod:
         }
         if self.deleted_at is not None:
             metadata["deletionTimestamp"] = self.deleted_at
+        owner = self.name[:OWNER_CHARACTERS]
+        metadata["ownerReferences"] = [{"kind": "ReplicaSet", "name": owner, "uid": owner, "controller": True}]
         if self.is_mirror:
             metadata["annotations"] = {MIRROR: "1"}
         spec: Json = {"tolerations": list(self.tolerations)}

@@ -30,10 +30,14 @@ Totals = dict[str, int]
 
 
 class Stranger:
-    """A consumer of the two topics, from their beginning."""
+    """A consumer of the three topics, from their beginning."""
 
     def __init__(self, servers: str, prefix: str, partitions: int) -> None:
-        topics = {f"{prefix}fleet": "fleet-level", f"{prefix}clusters": "fleet-cluster"}
+        topics = {
+            f"{prefix}fleet": "fleet-level",
+            f"{prefix}clusters": "fleet-cluster",
+            f"{prefix}workloads": "fleet-workload",
+        }
         self._consumer = KafkaConsumer(
             bootstrap_servers=servers,
             isolation_level="read_committed",
@@ -49,6 +53,7 @@ class Stranger:
         self.newest: dict[str, dict[bytes, dict[str, Any]]] = {topic: {} for topic in topics}
         self.sequences: dict[bytes, list[int]] = {}  # by key of the fleet's topic
         self._fleet = f"{prefix}fleet"
+        self._workloads = f"{prefix}workloads"
 
     def poll(self) -> None:
         """Take in what has come."""
@@ -70,6 +75,18 @@ class Stranger:
         counts = {name: sum(value["evictions"][name] for value in whole) for name in SUMMED}
         nodes = {name: sum(value["nodes"][name] for value in whole) for name in ("healthy", "unhealthy", "unknown")}
         return {"clusters": len(whole), "pods": sum(value["pods"] for value in whole), **nodes, **counts}
+
+    def losses(self) -> dict[str, tuple[int, int]]:
+        """By the key of an owner, its bound and its leaving pods; of the records that count, if all is told."""
+        levels = {value["cluster"]: value for value in self.newest[self._fleet].values() if "zone" not in value}
+        found = {}
+        for key, value in self.newest[self._workloads].items():
+            level = levels.get(value["cluster"])
+            assert value["pods"]["held"] <= value["pods"]["leaving"] <= value["pods"]["bound"]
+            assert ("losesAllAt" in value) == (value["pods"]["leaving"] == value["pods"]["bound"])
+            if level is not None and value["sequence"] >= level["workloadsFrom"]:
+                found[key.decode()] = value["pods"]["bound"], value["pods"]["leaving"]
+        return found
 
     def zones(self, count: str) -> dict[str, tuple[int, int]]:
         """By cluster, a count of its evictions, and the sum over its zones."""
@@ -116,12 +133,20 @@ def wait_for(stranger: Stranger, condition: Callable[[Totals], bool], what: str)
     return totals
 
 
+def owned(feed: Feed, node: int, pod: int) -> None:
+    """A pod of one of two owners: `web` has pods on all nodes, and `only-N` on one."""
+    name = "web" if pod % 2 else f"only-{node}"
+    owners = [{"kind": "ReplicaSet", "name": name, "uid": name, "controller": True}]
+    seconds = 4 + pod % 8
+    feed.pod(f"n{node}", f"p{node}-{pod}", tolerates(seconds, key=str(ILL["key"])), ownerReferences=owners)
+
+
 def fill(feed: Feed) -> None:
     """Healthy nodes, with pods that tolerate an outage for 4 to 11 seconds."""
     for number in range(NODES):
         feed.node(f"n{number}", labels=in_zone(number))
         for pod in range(PODS):
-            feed.pod(f"n{number}", f"p{number}-{pod}", tolerates(4 + pod % 8, key=str(ILL["key"])))
+            owned(feed, number, pod)
     feed.signal("HEARTBEAT", topics=(feed.settings.nodes_topic,), clusterLabels={"of": feed.cluster})
     feed.signal("HEARTBEAT", topics=(feed.settings.pods_topic,))
 
@@ -138,8 +163,15 @@ def in_zone(number: int) -> dict[str, str]:
     return {"topology.kubernetes.io/zone": f"z{number % 2}"}
 
 
+def losses_of(cluster: str, ill: int) -> dict[str, tuple[int, int]]:
+    """What the owners of a cluster lose while its first nodes are ill."""
+    lost = {f"{cluster}/lab/ReplicaSet/only-{node}": (PODS // 2, PODS // 2) for node in range(ill)}
+    return lost | ({f"{cluster}/lab/ReplicaSet/web": (NODES * PODS // 2, ill * PODS // 2)} if ill else {})
+
+
 def test_strangers_to_the_code_count_as_status_does(service: Settings, start_worker: StartWorker) -> None:
     """Three consumers: one from the start, one that begins in the middle of the storm, one that begins at the end."""
+    service = service.model_copy(update={"publish_workloads": True})
     first = start_worker(service, "first").wait_ready()
     ill = NODES - 1
     with ExitStack() as stack:
@@ -176,6 +208,9 @@ def test_strangers_to_the_code_count_as_status_does(service: Settings, start_wor
         for each in (early, middle, late):
             wait_for(each, lambda found: found == expected, "all issued")
             wait_for(each, lambda _: each.zones("issued") == dict.fromkeys(("north", "south"), (150, 150)), "zones")  # noqa: B023
+        for each in (early, middle, late):
+            losses = losses_of("north", ill) | losses_of("south", ill)
+            wait_for(each, lambda _: each.losses() == losses, "all owners")  # noqa: B023
         assert status(service) == expected
 
         north.signal("FORGET", topics=(service.nodes_topic,))
@@ -183,6 +218,7 @@ def test_strangers_to_the_code_count_as_status_does(service: Settings, start_wor
         expected = status_of_one = dict.fromkeys(expected, 0) | {"clusters": 1, "pods": NODES * PODS, "healthy": NODES}
         for each in (early, middle, late):
             wait_for(each, lambda found: found == status_of_one, "one healthy cluster")
+            wait_for(each, lambda _: each.losses() == {}, "nothing leaves")  # noqa: B023
         assert status(service) == expected
         named = early.newest[service.clusters_topic]
         assert {key: value["labels"] for key, value in named.items()} == {b"south": {"of": "south"}}

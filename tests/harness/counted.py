@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import collections
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
+from typing import NamedTuple
 
-from evictstream.models.eviction import Eviction, EvictionState, NodeAggregate, Outcome
+from evictstream.models.eviction import Eviction, EvictionState, NodeAggregate, Outcome, PodState
 from evictstream.models.eviction.levels import ClusterLevels, Levels
 from evictstream.models.instants import instant_text
 from evictstream.models.kubernetes import NOT_READY, UNREACHABLE
@@ -87,3 +88,46 @@ def differences(levels: ClusterLevels, aggregates: Iterable[NodeAggregate], now_
         if counted != anew:
             return f"counted {counted}, anew {anew}"
     return ""
+
+
+class Losses(NamedTuple):
+    """What an owner's record has to say; instants are microseconds."""
+
+    bound: int
+    leaving: int
+    held: int
+    first_us: int
+    last_us: int | None
+    zones: tuple[str, ...]
+    taints: tuple[str, ...]
+
+
+def workloads_anew(aggregates: Iterable[NodeAggregate], held: Collection[str]) -> dict[bytes, Losses]:
+    """Count the pods of owners of which some leave, by the key of their records; `held` has UIDs of pods."""
+    pods: dict[bytes, list[tuple[NodeAggregate, PodState]]] = {}
+    for aggregate in aggregates:
+        for pod in aggregate.pods.values():
+            if pod.traits is not None and pod.traits.owner and not pod.exemptions:
+                namespace = pod.address.partition("/")[0]
+                key = f"{aggregate.cluster}/{namespace}/{pod.traits.owner}".encode()
+                pods.setdefault(key, []).append((aggregate, pod))
+    found = {}
+    for key, bound in pods.items():
+        leaving = [
+            (one, pod)
+            for one, pod in bound
+            if pod.eviction is not None and pod.eviction.state is not EvictionState.DONE
+        ]
+        dues = [pod.eviction.due for _, pod in leaving if pod.eviction is not None]
+        if not dues:
+            continue
+        found[key] = Losses(
+            bound=len(bound),
+            leaving=len(leaving),
+            held=sum(pod.uid in held for _, pod in leaving),
+            first_us=min(due.deadline_us for due in dues),
+            last_us=max(due.deadline_us for due in dues) if len(leaving) == len(bound) else None,
+            zones=tuple(sorted({one.node.zone for one, _ in leaving if one.node is not None and one.node.zone})),
+            taints=tuple(sorted({due.taint.key for due in dues})),
+        )
+    return found

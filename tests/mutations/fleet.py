@@ -11,7 +11,43 @@ MACHINE = "tests/models/eviction/test_machine.py"
 PUBLISHED = "tests/streams/partition/test_published.py"
 SEEN = "tests/kit/see/test_fleet.py"
 
+OWNERS = "tests/streams/partition/test_published_workloads.py"
+
 OF_FLEET = (
+    Mutation(
+        "count pods of an owner that end",
+        (Change(product.WORKLOADS, "owner_of", "pod.exemptions or not traits.owner_kind", "not traits.owner_kind"),),
+        (OWNERS, TORTURE),
+    ),
+    Mutation(
+        "forget that a pod of an owner leaves no more",
+        (Change(product.WORKLOADS, "Workloads._stays", "self.changed.add(owner)", "pass"),),
+        (OWNERS, TORTURE),
+    ),
+    Mutation(
+        "let the records of an earlier owner of the partition count",
+        (
+            Change(
+                product.PUBLISHED_WORKLOADS,
+                "PublishedWorkloads.begin",
+                "self._next_sequence(cluster, now_us, outbox)",
+                "1",
+            ),
+        ),
+        (OWNERS,),
+    ),
+    Mutation(
+        "tell owners in any order",
+        (
+            Change(
+                product.PUBLISHED_WORKLOADS,
+                "PublishedWorkloads.look",
+                "heapq.nsmallest(...)",
+                "sorted(workloads.losses(), key=repr)[:MOST_WORKLOADS_IN_TURN]",
+            ),
+        ),
+        (OWNERS,),
+    ),
     Mutation(
         "count only evictions of which something is told",
         (Change(product.RENDERING, "render", "step.moves.append", "change.decision and $0"),),

@@ -20,6 +20,7 @@ from evictstream.models.messages.policy import Policy
 from evictstream.models.messages.result import EvictionResult
 from evictstream.models.messages.vocabulary import API_VERSION
 from evictstream.models.messages.watch_event import NodeOfFeed, PodOfFeed, WatchEvent
+from evictstream.models.messages.workload import FleetWorkload
 
 DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
 
@@ -34,6 +35,7 @@ MESSAGES: Final[dict[str, type[msgspec.Struct]]] = {
     "fleet-cluster": FleetCluster,
     "fleet-level": FleetLevel,
     "incident": Incident,
+    "fleet-workload": FleetWorkload,
     "policy": Policy,
     "result": EvictionResult,
     "watch-event": WatchEvent,

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 import msgspec
 
 from evictstream.kit.oracle import Violation
 from evictstream.models.instants import instant_us
 from evictstream.models.messages.fleet import FleetLevel, decode_fleet_cluster, decode_fleet_level
+from evictstream.models.messages.workload import decode_fleet_workload
 from evictstream.streams.engine.core.outbox import Outbox
 from evictstream.streams.partition.eviction_partition import EvictionPartition
 from tests.faults.simulated.log import Entry
-from tests.harness.counted import evictions_anew, nodes_anew
+from tests.harness.counted import Losses, evictions_anew, nodes_anew, workloads_anew
 
 
 def check_levels(entries: Iterable[Entry]) -> Iterator[Violation]:
@@ -53,21 +54,21 @@ def impossible(level: FleetLevel) -> str:
 def check_end(
     live: EvictionPartition,
     loaded: EvictionPartition,
-    published: Iterable[Entry],
-    clusters: Iterable[Entry],
+    published: Mapping[str, Iterable[Entry]],
     now_us: int,
 ) -> Iterator[Violation]:
     """Compare the newest records of a partition, which has come to rest, with what its rows say.
 
-    What has changed within the last second is published now.
+    What has changed within the last second is published now. `published` are the records by topic.
     """
-    found = {entry.key: entry.value for entry in published}
-    named = {entry.key: entry.value for entry in clusters}
     outbox = Outbox()
     for _ in live.published.turn(now_us, outbox):
         pass
-    found |= _newest(outbox, "fleet")
-    named |= _newest(outbox, "clusters")
+    found, named, owners = (
+        {entry.key: entry.value for entry in published[topic]} | _newest(outbox, topic)
+        for topic in ("fleet", "clusters", "workloads")
+    )
+    yield from _check_owners(live, loaded, found, owners)
     for key, value in found.items():
         if value is None:
             continue
@@ -101,6 +102,38 @@ def check_end(
         level = decode_fleet_level(found[key] or b"")
         if level.zone is not None or level.nodes.healthy + level.nodes.unhealthy + level.nodes.unknown:
             yield Violation("a level stands for nothing", repr(key), cluster=level.cluster)
+
+
+def _check_owners(
+    live: EvictionPartition,
+    loaded: EvictionPartition,
+    levels: Mapping[bytes | None, bytes | None],
+    owners: Mapping[bytes | None, bytes | None],
+) -> Iterator[Violation]:
+    """Compare the records of owners that count with what the rows say of their pods."""
+    whole = [
+        decode_fleet_level(value) for key, value in levels.items() if value is not None and key and key[-1:] == b"/"
+    ]
+    since = {level.cluster: level.workloads_from or 0 for level in whole}
+    told = {}
+    for key, value in owners.items():
+        one = None if value is None else decode_fleet_workload(value)
+        if one is not None and one.sequence >= since.get(one.cluster, one.sequence + 1):
+            last_us = None if one.loses_all_at is None else instant_us(one.loses_all_at)
+            told[key or b""] = Losses(
+                bound=one.pods.bound,
+                leaving=one.pods.leaving,
+                held=one.pods.held,
+                first_us=instant_us(one.first_deadline),
+                last_us=last_us,
+                zones=one.zones,
+                taints=one.taints,
+            )
+    held = {uid for places in live.firing.held.by_cluster.values() for _, uid in places}
+    anew = workloads_anew(loaded.known_nodes(), held)
+    for key in told.keys() | anew.keys():
+        if told.get(key) != anew.get(key):
+            yield Violation("an owner's losses differ", f"{key!r}: published {told.get(key)}, anew {anew.get(key)}")
 
 
 def _newest(outbox: Outbox, topic: str) -> dict[bytes | None, bytes | None]:

@@ -257,8 +257,8 @@ class Simulation:
                     loaded = EvictionPartition(writer.partition, self._service)
                     yield from check_rows(writer.logic, loaded, self._rows(writer.partition))
                     number, now_us = writer.partition, self.world.now_us + worker.clock_off_us
-                    told, named = self._committed("fleet", number), self._committed("clusters", number)
-                    yield from check_end(writer.logic, loaded, told, named, now_us)
+                    told = {topic: self._committed(topic, number) for topic in ("fleet", "clusters", "workloads")}
+                    yield from check_end(writer.logic, loaded, told, now_us)
 
     def _mispublished(self) -> Iterator[Violation]:
         """What is published is possible at each moment."""
@@ -273,7 +273,7 @@ def engine_config(plan: Plan) -> EngineConfig:
         bootstrap_servers="nowhere:1",
         security={},
         inputs=INPUTS,
-        outputs=(*OUTPUTS, "clusters", "fleet"),
+        outputs=(*OUTPUTS, "clusters", "fleet", "workloads"),
         changelog=CHANGELOG,
         partitions=plan.shape.partitions,
         session_timeout_seconds=3.0,
@@ -310,6 +310,7 @@ def partition_config(plan: Plan, world: World) -> PartitionConfig:
 
     return dataclasses.replace(
         one_partition(lambda: world.now_us),
+        workloads_topic="workloads",
         partitions=plan.shape.partitions,
         rules=RuleParameters(
             outage_gap_us=us(numbers.outage_gap_seconds),

@@ -122,7 +122,7 @@ def test_check_finds_missing_topics_and_creates_none(settings: Settings) -> None
 def test_check_lists_all_differences_at_once(make_settings: MakeSettings) -> None:
     declare_topics(make_settings())
     report = check_topics(make_settings(partitions=4, input_retention_hours=1))
-    assert len([d for d in report.differences if d.what == "partitions"]) == 10
+    assert len([d for d in report.differences if d.what == "partitions"]) == 11
     assert len([d for d in report.differences if d.what == "retention.ms"]) == 3
 
 

@@ -11,7 +11,7 @@ CHANGELOG = "evictstream-v2-state-changelog"
 FEEDS = "evictstream.feeds"
 BRAKES = "evictstream.brakes"
 POLICIES = "evictstream.policies"
-PUBLISHED = ["evictstream.clusters", "evictstream.fleet", "evictstream.incidents"]
+PUBLISHED = ["evictstream.clusters", "evictstream.fleet", "evictstream.incidents", "evictstream.workloads"]
 
 
 def specs(**overrides: object) -> dict[str, TopicSpec]:

@@ -1,0 +1,141 @@
+"""Owners of pods, as far as pods of theirs leave: what a control plane needs that places pods elsewhere in time.
+
+Steps keep the counts: two microseconds for each pod that comes, goes or terminates, and half a microsecond for each
+change of an eviction. What an owner's record says is computed from its leaving pods when the record is written.
+"""
+
+from collections import Counter
+from collections.abc import Collection, Iterator
+from typing import Final, NamedTuple
+
+from evictstream.models.eviction.state import NodeAggregate, PodState
+from evictstream.models.kubernetes.traits import NO_TRAITS
+from evictstream.models.messages.vocabulary import EvictionState
+
+_DONE: Final = EvictionState.DONE
+
+Owner = tuple[str, str, str]
+"""Namespace, kind and name of the controller of pods."""
+
+
+class LeavingPods(NamedTuple):
+    """What becomes of the pods of an owner. Instants are microseconds since 1970.
+
+    Attributes:
+        bound: its pods on nodes that neither terminate nor have finished.
+        leaving: those of them with an open eviction.
+        held: those of them that are due and held.
+        first_us: the first deadline.
+        last_us: the last deadline.
+        zones: of their nodes, where they are known.
+        taints: keys of the taints for which they leave.
+    """
+
+    bound: int
+    leaving: int
+    held: int
+    first_us: int
+    last_us: int
+    zones: Collection[str]
+    taints: Collection[str]
+
+
+class Workloads:
+    """The owners of one cluster.
+
+    Attributes:
+        changed: those whose pods have changed since somebody took note, if any of theirs leaves or has left.
+    """
+
+    __slots__ = ("_bound", "_leaving", "changed")
+
+    def __init__(self) -> None:
+        self._bound: Counter[Owner] = Counter()
+        self._leaving: dict[Owner, dict[str, NodeAggregate]] = {}
+        self.changed: set[Owner] = set()
+
+    def put(self, aggregate: NodeAggregate, pod: PodState) -> None:
+        """Count a pod as it is now; it is not counted."""
+        owner = owner_of(pod)
+        if owner is None:
+            return
+        self._bound[owner] += 1
+        if _leaves(pod):
+            self._leaving.setdefault(owner, {})[pod.uid] = aggregate
+        if owner in self._leaving:
+            self.changed.add(owner)
+
+    def drop(self, pod: PodState) -> None:
+        """Count a pod no longer; it is as when it was counted."""
+        owner = owner_of(pod)
+        if owner is None:
+            return
+        self._bound[owner] -= 1
+        if not self._bound[owner]:
+            del self._bound[owner]
+        self._stays(owner, pod.uid)
+
+    def moved(self, aggregate: NodeAggregate, pod: PodState) -> None:
+        """Take note that the eviction of a pod is another one now."""
+        owner = owner_of(pod)
+        if owner is None or aggregate.pods.get(pod.uid) is not pod:
+            return
+        if _leaves(pod):
+            self._leaving.setdefault(owner, {})[pod.uid] = aggregate
+            self.changed.add(owner)
+        else:
+            self._stays(owner, pod.uid)
+
+    def look_at(self, aggregate: NodeAggregate, uids: Collection[str]) -> None:
+        """Take note that something else of leaving pods has changed: their zone, or what holds them."""
+        for uid in uids:
+            pod = aggregate.pods.get(uid)
+            owner = None if pod is None else owner_of(pod)
+            if owner is not None and uid in self._leaving.get(owner, ()):
+                self.changed.add(owner)
+
+    def _stays(self, owner: Owner, uid: str) -> None:
+        leaving = self._leaving.get(owner)
+        if leaving is None:
+            return
+        self.changed.add(owner)
+        leaving.pop(uid, None)
+        if not leaving:
+            del self._leaving[owner]
+
+    def losses(self) -> Iterator[tuple[int, Owner]]:
+        """Give the owners that have changed, each with how many of its pods leave, negative: the least goes first."""
+        return ((-len(self._leaving.get(owner, ())), owner) for owner in self.changed)
+
+    def owners(self) -> Collection[Owner]:
+        """Return all owners of which pods leave."""
+        return self._leaving.keys()
+
+    def leaving(self, owner: Owner, held: Collection[tuple[bytes, str]] = ()) -> LeavingPods | None:
+        """Return what becomes of an owner's pods; None if none leaves. `held` has node and UID of what is held."""
+        leaving = self._leaving.get(owner)
+        if not leaving:
+            return None
+        dues = [eviction.due for uid, node in leaving.items() if (eviction := node.pods[uid].eviction) is not None]
+        nodes = {id(node): node for node in leaving.values()}.values()
+        return LeavingPods(
+            bound=self._bound[owner],
+            leaving=len(leaving),
+            held=sum((node.timer_key, uid) in held for uid, node in leaving.items()) if held else 0,
+            first_us=min(due.deadline_us for due in dues),
+            last_us=max(due.deadline_us for due in dues),
+            zones=sorted({node.node.zone for node in nodes if node.node is not None and node.node.zone}),
+            taints=sorted({due.taint.key for due in dues}),
+        )
+
+
+def owner_of(pod: PodState) -> Owner | None:
+    """Return whose loss it is if a pod leaves; None if it has no owner, or counts no longer."""
+    traits = pod.traits or NO_TRAITS
+    if pod.exemptions or not traits.owner_kind:
+        return None
+    return pod.address.partition("/")[0], traits.owner_kind, traits.owner_name
+
+
+def _leaves(pod: PodState) -> bool:
+    return pod.eviction is not None and pod.eviction.state is not _DONE
