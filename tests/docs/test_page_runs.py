@@ -114,10 +114,12 @@ class Shell:
     def _at_work(self, arguments: list[str]) -> Iterator[None]:
         with WorkerProcess(self._settings, self._folder, arguments[0], (MAIN, *arguments), self._more) as running:
             said = LASTING[arguments[0]]
+            # A feed lists nodes and pods of each cluster; what it has begun, other commands would find cut off.
+            times = 2 * arguments.count("--cluster") if arguments[0] == "feed" else 1
 
             def is_at_work() -> bool:
                 self._clusters.add_pod()
-                return said in running.log_file.read_text()
+                return running.log_file.read_text().count(said) >= times
 
             running.wait_for(is_at_work, said)
             yield
