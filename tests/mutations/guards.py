@@ -50,7 +50,7 @@ OF_GUARDS = (
     Mutation(
         "forget an answer with the next revision of the policy",
         (Change(product.STEERING_POLICIES, "StandingPolicy.counts_from_us", "answer.counts_from is None", "True"),),
-        (MACHINE,),
+        (HELD,),
     ),
     Mutation(
         "end an incident once as few are left as are allowed",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 import pytest
 
 from evictstream.models.messages.policy import PolicyGuard
@@ -170,6 +171,19 @@ def test_an_approval_expires_and_can_be_given_again() -> None:
     assert set(world.gone()) == names("goes", ALL) | names("stays", ALL)
 
 
+def test_an_answer_counts_from_its_first_record() -> None:
+    """Another revision of the policy takes it over, and begins no other spread."""
+    world = Storm(**GUARD)
+    world.storm(ALL)
+    world.run(10)
+    world.answer_incident("Approved")
+    world.run(10 + SPREAD / 2)
+    answers = msgspec.to_builtins(world.policies.standing["p1"].kept_answers())
+    world.apply(GUARD | {"patienceSeconds": 60}, *answers)
+    world.run(10 + SPREAD + 0.1)
+    assert set(world.gone()) == names("goes", ALL)
+
+
 def test_an_incident_lets_go_if_its_guard_says_when() -> None:
     world = Storm(guard=THREE | {"releaseAfterSeconds": 900})
     world.storm(ALL)
@@ -330,6 +344,7 @@ def test_taints_that_all_tolerate_are_no_incident_yet(kills: bool) -> None:  # n
         world.node(number, "starting")
         meta = {"namespace": "x", "name": f"agent-{number}", "uid": f"agent-{number}"}
         world.put("lab", "pods", "Pod", meta, {"nodeName": f"n{number}", "tolerations": [{"operator": "Exists"}]})
+    world.logic.firing.look_at_policies()  # each second
     world.run(10)
     assert world.incidents() == ()
     if kills:
