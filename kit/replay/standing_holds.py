@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from evictstream.models.eviction import NodeAggregate, PodState
 from evictstream.models.eviction.held_attempts import subject_of
@@ -69,4 +69,11 @@ def _until(hold: StandingHold) -> str:
     _, _, incident = hold.by.partition("/guard:")
     if incident:
         return f"until somebody answers the incident {incident}"
-    return "until it is its turn" if hold.by.endswith("/limit") else "until somebody changes the policy"
+    clause = hold.by.split("/", 3)[3]
+    if clause.startswith("guard:"):
+        return f"until somebody answers the incident {clause.removeprefix('guard:')}"
+    return _UNTIL.get(clause, "until somebody changes the policy")
+
+
+_UNTIL: Final = {"limit": "until it is its turn", "hold": "until the outage is over"}
+"""What a clause waits for that names no instant."""

@@ -147,3 +147,21 @@ def test_explain_tells_what_holds_since_when_and_until_when() -> None:
         f"It is due since {due}. The policy p (revision 1, limit) holds it until it is its turn.",
         f"It is due since {due}. The brake b-1 holds it until somebody releases it.",
     ]
+
+
+def standing(clause: str) -> StandingHold:
+    by = f"policy/p/1/{clause}"
+    return StandingHold(cluster="lab", pod_uid="uid", by=by, due_us=BEGIN_MS * 1_000, until_us=None)
+
+
+def test_explain_names_the_incident_or_the_outage_that_holds() -> None:
+    told = [
+        hold_text(standing(clause)).partition(" holds it ")[2]
+        for clause in ("guard:3f9a2c1b07", "hold", "limit", "observe")
+    ]
+    assert told == [
+        "until somebody answers the incident 3f9a2c1b07.",
+        "until the outage is over.",
+        "until it is its turn.",
+        "until somebody changes the policy.",
+    ]
