@@ -1,6 +1,7 @@
 """What brakes and policies would make of a preview: a partition takes the changed nodes over, and time goes on.
 
-So the rules, the holds and the order of those that wait are the service's own. Each eviction succeeds at once.
+So the rules, the holds and the order of those that wait are the service's own. Each eviction succeeds at once, and its
+pod is gone a second later.
 """
 
 from __future__ import annotations
@@ -8,14 +9,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
+import msgspec
+
 from evictstream.kit.replay.recorded_steering import RecordedSteering
 from evictstream.kit.replay.simulated_executor import SimulatedExecutor
 from evictstream.kit.replay.standing_holds import StandingHold
 from evictstream.kit.replay.virtual_partition import VirtualPartition
-from evictstream.models.eviction import NodeAggregate, RowKind
+from evictstream.models.eviction import NodeAggregate, PodState, RowKind
 from evictstream.models.eviction.row_keys import row_key
 from evictstream.models.eviction.row_values import eviction_value, node_value, pod_value
 from evictstream.models.instants import SECOND_US, instant_us
+from evictstream.models.kubernetes.shapes import POD_GROUP_LABEL
+from evictstream.models.kubernetes.traits import NO_TRAITS
 from evictstream.models.messages.command import decode_command
 from evictstream.models.messages.vocabulary import Action
 from evictstream.streams.worker.service_config import partition_config
@@ -61,8 +66,11 @@ def governed_preview(
         seconds: how far to look.
     """
     config = partition_config(settings.model_copy(update={"topic_prefix": ""}), settings.max_record_bytes)
-    partition = VirtualPartition(0, config, SimulatedExecutor(fails_one_in=0), steering=steering)
-    kept = list(nodes)
+    kept, executor = list(nodes), SimulatedExecutor(fails_one_in=0)
+    for node in kept:
+        for pod in node.pods.values():
+            executor.admit(_as_seen(node, pod), at_us)
+    partition = VirtualPartition(0, config, executor, steering=steering)
     issued_us = {
         uid: at_us
         for node in kept
@@ -79,6 +87,24 @@ def governed_preview(
     for hold in partition.holds():
         fates.setdefault(hold.pod_uid, GovernedFate(None, hold))
     return GovernedPreview(seconds, fates)
+
+
+def _as_seen(node: NodeAggregate, pod: PodState) -> bytes:
+    """Write the event that has told of a pod what the service knows: a version with its epoch is a number too."""
+    namespace, _, name = pod.address.partition("/")
+    traits = pod.traits or NO_TRAITS
+    owner = {"kind": traits.owner_kind, "name": traits.owner_name, "controller": True}
+    metadata = {
+        "namespace": namespace,
+        "name": name,
+        "uid": pod.uid,
+        "resourceVersion": str(pod.version),
+        "labels": {POD_GROUP_LABEL: traits.group} if traits.group else {},
+        "ownerReferences": [owner] if traits.owner_kind else [],
+    }
+    spec = {"nodeName": node.name, "priority": traits.priority}
+    object_ = {"kind": "Pod", "apiVersion": "v1", "metadata": metadata, "spec": spec}
+    return msgspec.json.encode({"type": "ADDED", "cluster": node.cluster, "object": object_})
 
 
 def _rows(nodes: Iterable[NodeAggregate]) -> Iterator[tuple[bytes, bytes]]:

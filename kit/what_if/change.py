@@ -98,9 +98,10 @@ def changed_aggregate(
     for pod in current.pods.values():
         changed.put_pod(_changed_pod(pod, change.toleration_seconds, edited, at_us))
     if current.node is not None and change.changes_nodes:
-        # Its condition `Ready` would only matter for a later change: whether an outage continues without a taint.
-        labels = dict(current.node.labels or ())  # for policies
-        node = Node(current.name, current.node.uid, _NEWER, facts.taints, labels=labels)
+        ready = None if current.node.ready_since_us is None else "True"  # this and labels: for policies
+        ready = "Unknown" if current.node.is_unready else ready
+        labels = dict(current.node.labels or ())
+        node = Node(current.name, current.node.uid, _NEWER, facts.taints, ready=ready, labels=labels)
         event = NodeEvent(type=EventType.MODIFIED, node=node, at_us=at_us, origin=_NOT_WRITTEN)
         for _ in node_slices(changed, event, rules, has_ready_since):
             pass

@@ -108,3 +108,22 @@ def test_the_preview_itself_stays_as_it_is() -> None:
     nodes = changed_nodes(cluster, CHANGE, choice, at_us=NOW_MS * 1_000, rules=RuleParameters())
     governed_preview(SETTINGS, nodes, RecordedSteering(), at_us=NOW_MS * 1_000, seconds=SECONDS)
     assert preview(cluster, CHANGE, choice, at_us=NOW_MS * 1_000, rules=RuleParameters()) == before
+
+
+@pytest.mark.parametrize(("ready", "is_held"), [("True", False), ("Unknown", True)])
+def test_a_changed_node_is_as_ready_as_before(*, ready: str, is_held: bool) -> None:
+    log = Log()
+    for number in range(4):
+        metadata = {"name": f"n-{number}", "uid": f"uid-{number}", "labels": {ZONE: "z"}}
+        status = {"conditions": [{"type": "Ready", "status": ready}]}
+        log.add(BEGIN_MS, "Node", f"n-{number}", {"metadata": metadata, "spec": {}, "status": status})
+        log.pod(BEGIN_MS, f"p{number}", f"n-{number}", [], "Running")
+    tables = ClusterTables(SETTINGS, partitions=1)
+    tables.take(log.records)
+    nodes = changed_nodes(
+        tables.cluster("lab"), CHANGE, NodeChoice(zone="z"), at_us=NOW_MS * 1_000, rules=RuleParameters()
+    )
+    hold = {"while": {"zone": {"unhealthyPercent": 50, "atLeast": 1}}, "atMostSeconds": 600}
+    policies = policies_of(hold=hold, **{"for": {"taints": ["down"]}})
+    found = governed_preview(SETTINGS, nodes, RecordedSteering(policies), at_us=NOW_MS * 1_000, seconds=SECONDS)
+    assert [fate.hold is not None for fate in found.fates.values()] == [is_held] * 4
