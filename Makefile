@@ -91,6 +91,7 @@ lock: $(VENV)/.ready ## Resolve the dependencies of pyproject.toml anew into req
 lock-kafka: $(VENV)/.ready ## Resolve the files of the embedded Kafka and of its peers in the bench anew (after changing its version).
 	$(BIN)/python -m evictstream.streams.broker.lock_kafka
 	$(BIN)/python -m tests.bench.peers.lock_peers
+	$(BIN)/python -m tests.regions.lock_mirror
 
 release-check: $(VENV)/.ready ## Build what is published, twice, and install and run it on each Python at hand; leaves it in dist/.
 	$(BIN)/python -m tests.release

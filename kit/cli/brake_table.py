@@ -11,12 +11,16 @@ from evictstream.streams.cli.fitting import cut_end
 from evictstream.streams.cli.lists import ListColumn, ListKind
 
 
-def brakes_kind(present_us: Callable[[], int], *, is_counted: bool) -> ListKind[ListedBrake]:
-    """Describe the table of brakes; `is_counted` adds how many evictions each holds."""
+def brakes_kind(present_us: Callable[[], int], *, is_counted: bool, has_regions: bool = False) -> ListKind[ListedBrake]:
+    """Describe the table of brakes; `is_counted` adds how many evictions each holds, `has_regions` the region."""
+    regions: tuple[ListColumn[ListedBrake], ...] = ()
+    if has_regions:
+        regions = (ListColumn("REGION", lambda one: one.region, usual=6),)
     counted = (ListColumn("EVICTIONS", _evictions),) if is_counted else ()
     return ListKind(
         name="Brake",
         columns=(
+            *regions,
             ListColumn("ID", lambda one: one.id, usual=12),
             ListColumn("STATE", lambda one: one.state, usual=7),
             *counted,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from typing import TYPE_CHECKING, Annotated
 
@@ -9,7 +10,6 @@ import typer
 
 from evictstream.kit.cli.get import WatchOption
 from evictstream.kit.cli.seeing import COMPARE_SECONDS, present_us, read_known_cluster
-from evictstream.streams.cli.global_options import global_options
 from evictstream.streams.cli.lists import ListFormat, ListOption, ListPrinter, changes
 from evictstream.streams.cli.output import warn
 from evictstream.streams.cli.stop_signals import StopSignals
@@ -17,7 +17,9 @@ from evictstream.streams.errors import ExitCode, WrongUseError
 
 if TYPE_CHECKING:
     from collections import Counter
+    from collections.abc import Mapping
 
+    from evictstream.kit.see.brakes import ListedBrake
     from evictstream.streams.broker.steering_readers import BrakesReader
     from evictstream.streams.settings import Settings
 
@@ -38,6 +40,8 @@ def holds(
     `Spreads`: the brake has ended, and what was due before goes little by little. `Unreadable`: nobody knows what that
     record holds, so nothing is evicted at all until it is removed by `evictstream release`.
 
+    With `regions` set and without `-b` the brakes of each region are shown; exit code 1 says that one was not reached.
+
     `--count` reads the rows as `evictstream get` does, half a second for 100,000 pods.
 
     Examples:
@@ -47,16 +51,19 @@ def holds(
     * `evictstream holds --watch`
     """
     from evictstream.kit.cli.brake_table import brakes_kind
-    from evictstream.kit.see.brakes import listed_brakes
     from evictstream.streams.cli.brakes import open_brakes
+    from evictstream.streams.cli.regions import HERE, ask_regions, settings_of_regions
 
     if count and watch:
         raise WrongUseError("--count and --watch exclude one another", next_step="give one of them")
-    settings = global_options(context).settings
-    with StopSignals() as stop_signals, open_brakes(settings) as reader:
-        counted = _counted(settings, reader) if count else None
-        printer = ListPrinter(brakes_kind(present_us, is_counted=count), output)
-        known = {one.id: one for one in listed_brakes(reader.brakes, present_us(), counted)}
+    regions = settings_of_regions(context)
+    with StopSignals() as stop_signals, contextlib.ExitStack() as stack:
+        opened = ask_regions(regions, lambda settings: stack.enter_context(open_brakes(settings)))
+        opened.warn_of_problems()
+        counted = {name: _counted(regions[name], reader) for name, reader in opened.found.items()} if count else {}
+        kind = brakes_kind(present_us, is_counted=count, has_regions=HERE not in regions)
+        printer = ListPrinter(kind, output)
+        known = _listed(opened.found, counted)
         if watch:
             printer.begin_watch(known.values())
         elif known or output not in (ListFormat.TABLE, ListFormat.WIDE):
@@ -65,11 +72,27 @@ def holds(
             warn("no brakes")
         while watch and not stop_signals.is_stopped():
             time.sleep(COMPARE_SECONDS)
-            seen = {one.id: one for one in listed_brakes(reader.brakes, present_us())}
+            seen = _listed(opened.found, {})
             for what, item in changes(known, seen, lambda one: one):
                 printer.change(what, item)
             known = seen
-    return ExitCode.DONE
+    return ExitCode.DONE if opened.is_whole else ExitCode.FOUND_PROBLEM
+
+
+def _listed(
+    readers: Mapping[str, BrakesReader], counted: Mapping[str, Counter[str]]
+) -> dict[tuple[str, str], ListedBrake]:
+    """List the brakes by region and id."""
+    import msgspec
+
+    from evictstream.kit.see.brakes import listed_brakes
+
+    now_us = present_us()
+    return {
+        (region, one.id): msgspec.structs.replace(one, region=region)
+        for region, reader in readers.items()
+        for one in listed_brakes(reader.brakes, now_us, counted.get(region))
+    }
 
 
 def _counted(settings: Settings, reader: BrakesReader) -> Counter[str]:

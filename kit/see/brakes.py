@@ -30,6 +30,7 @@ class ListedBrake(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_de
     """One brake.
 
     Attributes:
+        region: where it stands; empty where no regions are set.
         since: when its newest record was appended.
         ends_at: when it ends or has ended; None until somebody releases it.
         brake: the record; None if it cannot be read.
@@ -39,6 +40,7 @@ class ListedBrake(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_de
 
     id: str
     state: SeenBrakeState
+    region: str = ""
     since: str | None = None
     ends_at: str | None = None
     brake: Brake | None = None

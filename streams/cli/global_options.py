@@ -80,6 +80,11 @@ class GlobalOptions:
         """The settings alone."""
         return self.loaded.settings
 
+    @property
+    def is_kafka_given(self) -> bool:
+        """Whether `-b` names a Kafka."""
+        return "bootstrap_servers" in self._flags
+
     def settings_of_service(self) -> Settings:
         """Return the settings for a command that runs until it is stopped."""
         self.is_service = True

@@ -12,16 +12,16 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from evictstream.streams.cli.durations import read_limited_length
-from evictstream.streams.cli.global_options import global_options
 from evictstream.streams.cli.output import OutputFormat, OutputOption, print_json, say, warn
 from evictstream.streams.errors import EvictstreamError, ExitCode, FoundProblemError, WrongUseError
 from evictstream.streams.feed.cluster_names import check_cluster_name
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from evictstream.models.messages.brake import Brake
     from evictstream.models.steering.brakes import Brakes, StandingBrake
+    from evictstream.streams.cli.regions import RegionAnswers
     from evictstream.streams.settings import Settings
 
 LONGEST_HOLD_SECONDS = 366 * 86_400
@@ -72,18 +72,17 @@ def hold(  # noqa: PLR0917 - typer reads options from positional parameters
     times: one of its values has to apply, and of each option that is given one. Workers and executors follow within a
     second. Not held is who else evicts: a drain, the kubelet, an autoscaler (docs/stop-it-now.md).
 
+    With `regions` set and without `-b` each region gets the brake. Exit code 1 says that one of them did not take it.
+
     Examples:
 
     * `evictstream hold --all --why "what is this?" --for 2h`
     * `evictstream hold --cluster prod-eu-1 --zone z-a --why "power work" --until-released`
     * `evictstream hold --taint node.kubernetes.io/unreachable -n shop --why storm --for 30m --spread 10m`
     """
-    import msgspec
-
-    from evictstream.models.instants import SECOND_US, moment_at
     from evictstream.models.messages.brake import BRAKE_KIND, Brake
     from evictstream.models.messages.vocabulary import API_VERSION
-    from evictstream.streams.cli.brakes import open_brakes_writer
+    from evictstream.streams.cli.regions import ask_regions, settings_of_regions
     from evictstream.streams.cli.steering_records import check_why, who
 
     check_why(why)
@@ -99,31 +98,42 @@ def hold(  # noqa: PLR0917 - typer reads options from positional parameters
     seconds = None if lasts is None else read_limited_length(lasts, option="--for", least=1, most=LONGEST_HOLD_SECONDS)
     spread_seconds = read_limited_length(spread, option="--spread", least=0, most=LONGEST_SPREAD_SECONDS)
     name = _checked_id(brake_id)
-    settings = global_options(context).settings
+    brake = Brake(
+        api_version=API_VERSION,
+        kind=BRAKE_KIND,
+        id=name,
+        why=why,
+        by=who(),
+        held_at=dt.datetime.now(dt.UTC),
+        clusters=clusters,
+        zones=zones,
+        taints=taints,
+        namespaces=namespaces,
+        spread_seconds=spread_seconds,
+    )
+    regions = settings_of_regions(context)
+    answers = ask_regions(regions, lambda settings: _write(settings, brake, seconds))
+    _say(answers, brake, output)
+    if clusters:
+        _warn_of_unknown(regions, clusters)
+    return ExitCode.DONE if answers.is_whole else ExitCode.FOUND_PROBLEM
+
+
+def _write(settings: Settings, brake: Brake, seconds: int | None) -> StandingBrake:
+    """Write a brake that ends after some seconds to a Kafka; returns it as it was read back."""
+    import msgspec
+
+    from evictstream.models.instants import SECOND_US, moment_at
+    from evictstream.streams.cli.brakes import open_brakes_writer
+
     with open_brakes_writer(settings) as writer:
-        brake = Brake(
-            api_version=API_VERSION,
-            kind=BRAKE_KIND,
-            id=name,
-            why=why,
-            by=who(),
-            held_at=dt.datetime.now(dt.UTC),
-            clusters=clusters,
-            zones=zones,
-            taints=taints,
-            namespaces=namespaces,
-            spread_seconds=spread_seconds,
-        )
         _refuse_to_replace(writer.brakes, brake)
         standing = writer.write(brake)
         if seconds is not None:  # by Kafka's clock, as deadlines: that of this machine may be hours behind
             ends_at = moment_at(standing.appended_us + seconds * SECOND_US)
             standing = writer.write(msgspec.structs.replace(brake, ends_at=ends_at))
-        _say(standing, output)
         writer.remove_old(time.time_ns() // 1_000)
-    if clusters:
-        _warn_of_unknown(settings, clusters)
-    return ExitCode.DONE
+    return standing
 
 
 def _checked(option: str, values: Sequence[str] | None) -> tuple[str, ...]:
@@ -173,35 +183,57 @@ def _selection(brake: Brake) -> tuple[frozenset[str], ...]:
     return tuple(map(frozenset, (brake.clusters, brake.zones, brake.taints, brake.namespaces)))
 
 
-def _say(standing: StandingBrake, output: OutputFormat) -> None:
+def _say(answers: RegionAnswers[StandingBrake], brake: Brake, output: OutputFormat) -> None:
+    from evictstream.models.instants import instant_text
+    from evictstream.models.steering.selection import selection_text
+    from evictstream.streams.cli.regions import HERE, in_region
+
+    answers.warn_of_problems()
+    if output is OutputFormat.JSON:
+        shown = {region: _as_json(standing) for region, standing in answers.found.items()}
+        not_held = {region: str(error) for region, error in answers.problems.items()}
+        print_json(shown.get(HERE, {"regions": shown, "notHeld": not_held}))
+        return
+    for region, standing in answers.found.items():
+        since = instant_text(standing.appended_us)
+        end = "somebody releases it" if standing.end_us is None else instant_text(standing.end_us)
+        say(f"{in_region(region)}brake {brake.id} holds {selection_text(brake)} since {since}, until {end}")
+    if answers.found:
+        say(f"to release it: evictstream release {brake.id} --why TEXT")
+
+
+def _as_json(standing: StandingBrake) -> dict[str, object]:
     import msgspec
 
     from evictstream.models.instants import instant_text
-    from evictstream.models.steering.selection import selection_text
 
-    brake, since = standing.brake, instant_text(standing.appended_us)
-    if output is OutputFormat.JSON:
-        print_json({**msgspec.to_builtins(brake), "appendedAt": since})
-        return
-    end = "somebody releases it" if standing.end_us is None else instant_text(standing.end_us)
-    say(f"brake {brake.id} holds {selection_text(brake)} since {since}, until {end}")
-    say(f"to release it: evictstream release {brake.id} --why TEXT")
+    return {**msgspec.to_builtins(standing.brake), "appendedAt": instant_text(standing.appended_us)}
 
 
-def _warn_of_unknown(settings: Settings, clusters: Sequence[str]) -> None:
-    """Say of which clusters nothing is known; the brake stands, whatever happens here."""
-    from evictstream.streams.broker.feed_states import read_fed
-    from evictstream.streams.cli.known_clusters import read_with_progress
+def _warn_of_unknown(regions: Mapping[str, Settings], clusters: Sequence[str]) -> None:
+    """Say of which clusters nothing is known in any region; the brake stands, whatever happens here."""
+    from evictstream.streams.cli.regions import ask_regions
 
     try:
-        known = set(read_fed(settings))
-        if not known.issuperset(clusters):  # others may feed it
-            known.update(read_with_progress(settings, tuple(range(settings.partitions))).names)
+        answers = ask_regions(regions, lambda settings: _known(settings, clusters))
     except EvictstreamError as error:
         warn(f"it could not be checked whether these clusters exist: {error}")
         return
+    if not answers.is_whole:
+        return
+    known = set().union(*answers.found.values())
     for name in clusters:
         if name not in known:
             near = difflib.get_close_matches(name, known, n=3, cutoff=0.5)
             hint = f"; did you mean {' or '.join(near)}?" if near else ""
             warn(f"nothing is known of the cluster {name} yet, so nothing is held there{hint}")
+
+
+def _known(settings: Settings, clusters: Sequence[str]) -> set[str]:
+    from evictstream.streams.broker.feed_states import read_fed
+    from evictstream.streams.cli.known_clusters import read_with_progress
+
+    known = set(read_fed(settings))
+    if not known.issuperset(clusters):  # others may feed it
+        known.update(read_with_progress(settings, tuple(range(settings.partitions))).names)
+    return known

@@ -12,7 +12,7 @@ import itertools
 import os
 import shutil
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Annotated, Final, Generic, NamedTuple, TypeVar
 
 import msgspec
@@ -29,6 +29,8 @@ _NO_FOLDING: Final = 1_000_000
 
 _T = TypeVar("_T", bound=msgspec.Struct)
 """An item; its fields are what programs get."""
+
+_Key = TypeVar("_Key", bound=Hashable)
 
 
 class ListFormat(enum.StrEnum):
@@ -229,7 +231,7 @@ def _yaml(value: object) -> str:
 
 
 def changes(
-    before: Mapping[str, _T], after: Mapping[str, _T], same: Callable[[_T], object]
+    before: Mapping[_Key, _T], after: Mapping[_Key, _T], same: Callable[[_T], object]
 ) -> Iterator[tuple[str, _T]]:
     """Yield what has changed between two looks, as watch events of Kubernetes are called.
 

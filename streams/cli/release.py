@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
-from evictstream.streams.cli.global_options import global_options
 from evictstream.streams.cli.output import OutputFormat, OutputOption, print_json, say, warn
 from evictstream.streams.errors import ExitCode
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from evictstream.streams.cli.brakes import BrakesWriter
+    from evictstream.streams.settings import Settings
 
 app = typer.Typer(add_completion=False, rich_markup_mode="markdown")
 
@@ -26,35 +28,64 @@ def release(
 ) -> ExitCode:
     """End brakes. What is overdue is spread over the time that the brake says, by default 60 s.
 
-    A brake that cannot be read is removed. Exit code 1 says that one of them is not there, or was over before.
+    A brake that cannot be read is removed. Exit code 1 says that one of them is not there, or was over before; with
+    `regions` set, that no region had it, or that a region was not reached.
 
     Examples:
 
     * `evictstream release brake-3f9a1c --why "false alarm"`
     * `evictstream holds -o name | xargs evictstream release --why "power is back"`
     """
-    from evictstream.models.instants import instant_text
-    from evictstream.streams.cli.brakes import open_brakes_writer
+    from evictstream.streams.cli.regions import HERE, ask_regions, in_region, settings_of_regions
     from evictstream.streams.cli.steering_records import check_why
 
     check_why(why)
-    settings = global_options(context).settings
-    ended: dict[str, str] = {}
-    with open_brakes_writer(settings) as writer:
-        for name in dict.fromkeys(ids):
-            ended_us = _end(writer, name, why)
-            if ended_us is not None:
-                ended[name] = instant_text(ended_us)
-                if output is OutputFormat.TEXT:
-                    say(_sentence(writer, name, ended[name]))
-        writer.remove_old(time.time_ns() // 1_000)
+    names = tuple(dict.fromkeys(ids))
+    answers = ask_regions(settings_of_regions(context), lambda settings: _release(settings, names, why))
+    answers.warn_of_problems()
+    ended = {
+        region: {one.name: one.ended_at for one in found if one.ended_at is not None}
+        for region, found in answers.found.items()
+    }
+    released = {name for found in ended.values() for name in found}
+    for region, found in answers.found.items():
+        for one in found:
+            if one.ended_at is None and one.name not in released:
+                warn(f"{in_region(region)}{one.sentence}")
+            elif one.ended_at is not None and output is OutputFormat.TEXT:
+                say(f"{in_region(region)}{one.sentence}")
     if output is OutputFormat.JSON:
-        print_json({"released": ended, "notReleased": [name for name in ids if name not in ended]})
-    return ExitCode.DONE if len(ended) == len(set(ids)) else ExitCode.FOUND_PROBLEM
+        not_reached = {region: str(error) for region, error in answers.problems.items()}
+        here = ended.get(HERE, {"regions": ended, "notReached": not_reached})
+        not_released = [name for name in names if name not in released]
+        print_json({"released": here, "notReleased": not_released})
+    return ExitCode.DONE if answers.is_whole and released == set(names) else ExitCode.FOUND_PROBLEM
 
 
-def _end(writer: BrakesWriter, name: str, why: str) -> int | None:
-    """End a brake; returns when it ended, microseconds since 1970. None where nothing was to be done."""
+class _Released(NamedTuple):
+    """What became of a brake in one Kafka.
+
+    Attributes:
+        name: its id.
+        sentence: for people.
+        ended_at: when it was released; None where nothing was to be done.
+    """
+
+    name: str
+    sentence: str
+    ended_at: str | None = None
+
+
+def _release(settings: Settings, names: Sequence[str], why: str) -> list[_Released]:
+    from evictstream.streams.cli.brakes import open_brakes_writer
+
+    with open_brakes_writer(settings) as writer:
+        released = [_end(writer, name, why) for name in names]
+        writer.remove_old(time.time_ns() // 1_000)
+    return released
+
+
+def _end(writer: BrakesWriter, name: str, why: str) -> _Released:
     import msgspec
 
     from evictstream.models.instants import instant_text
@@ -63,20 +94,13 @@ def _end(writer: BrakesWriter, name: str, why: str) -> int | None:
     now_us = time.time_ns() // 1_000
     if name in writer.brakes.unreadable:
         writer.remove(name)
-        return now_us
+        return _Released(name, f"removed brake {name}, which could not be read", instant_text(now_us))
     standing = writer.brakes.standing.get(name)
     if standing is None:
-        warn(f"there is no brake {name}; `evictstream holds` shows them")
-        return None
+        return _Released(name, f"there is no brake {name}; `evictstream holds` shows them")
     if standing.brake.is_released or standing.is_over(now_us):
-        warn(f"brake {name} ended at {instant_text(standing.end_us or now_us)}")
-        return None
-    return writer.write(msgspec.structs.replace(standing.brake, released_by=who(), released_why=why)).appended_us
-
-
-def _sentence(writer: BrakesWriter, name: str, at: str) -> str:
-    standing = writer.brakes.standing.get(name)
-    if standing is None:
-        return f"removed brake {name}, which could not be read"
-    seconds = standing.brake.spread_seconds
-    return f"released brake {name} at {at}; what is overdue goes {f'within {seconds} s' if seconds else 'at once'}"
+        return _Released(name, f"brake {name} ended at {instant_text(standing.end_us or now_us)}")
+    ended = writer.write(msgspec.structs.replace(standing.brake, released_by=who(), released_why=why))
+    at, seconds = instant_text(ended.appended_us), ended.brake.spread_seconds
+    overdue = f"within {seconds} s" if seconds else "at once"
+    return _Released(name, f"released brake {name} at {at}; what is overdue goes {overdue}", at)

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, SecretStr
+from pydantic import AfterValidator, Field, SecretStr
 
 from evictstream.streams.errors import SettingsError
 from evictstream.streams.settings.group import SettingsGroup, matching
@@ -21,6 +21,23 @@ Addresses = Annotated[str, matching(f"{_ADDRESS}(?:,{_ADDRESS})*", "write host:p
 """One or more `host:port` with commas between; an IPv6 address in brackets, a port from 1 to 65535.
 
 The system would take a larger port modulo 65536, and so reach somebody else."""
+
+_REGION = rf"[a-z0-9][a-z0-9-]*={_ADDRESS}(?:,{_ADDRESS})*"
+
+
+def _each_once(text: str) -> str:
+    names = [region.split("=", 1)[0] for region in text.split()]
+    if len(set(names)) < len(names):
+        raise ValueError("a region is there twice; name each once, with all its addresses")
+    return text
+
+
+Regions = Annotated[
+    str,
+    matching(f"{_REGION}(?: +{_REGION})*", "write NAME=host:port,host:port for each, with spaces between them"),
+    AfterValidator(_each_once),
+]
+"""The Kafka of each region, by a name of small letters, digits and hyphens."""
 
 SecurityProtocol = Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"]
 SaslMechanism = Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER"]
@@ -37,6 +54,10 @@ class ConnectionSettings(SettingsGroup):
     """Kafka's addresses, `host:port,host:port`. Also read from KAFKA_BOOTSTRAP_SERVERS. Without it, all commands that
     need Kafka refuse to start: a guessed address could be a production Kafka. `evictstream demo` starts its own, and
     uses another only with `-b`."""
+
+    regions: Regions | None = None
+    """The Kafka of each region, `eu=host:port,host:port us=host:port`. `hold`, `release` and `holds` ask each of them,
+    unless `-b` names one. All other settings are the same for all of them. See docs/regions.md."""
 
     client_id: str = "evictstream"
     """Name in Kafka's logs, metrics and quotas."""
@@ -92,6 +113,10 @@ class ConnectionSettings(SettingsGroup):
             next_step = "set EVICTSTREAM_BOOTSTRAP_SERVERS; `evictstream broker` starts one for trying out"
             raise SettingsError(problem, names=["bootstrap_servers"], next_step=next_step)
         return self.bootstrap_servers
+
+    def servers_of_regions(self) -> dict[str, str]:
+        """Return the addresses of each region, by its name; empty if no regions are set."""
+        return dict(region.split("=", 1) for region in (self.regions or "").split())
 
     def security_arguments(self, token_provider: Callable[[Callable[[], str]], object]) -> dict[str, Any]:
         """Return security arguments that aiokafka's and kafka-python's clients take alike.

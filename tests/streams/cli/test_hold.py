@@ -10,6 +10,7 @@ import pytest
 from evictstream.models.instants import SECOND_US, instant_us
 from evictstream.models.messages.brake import decode_brake
 from evictstream.streams.broker.admin import declare_topics
+from evictstream.streams.broker.ports import free_ports
 from evictstream.streams.broker.producers import open_producer
 from evictstream.streams.cli import brakes
 from evictstream.streams.cli.brakes import open_brakes_writer
@@ -121,3 +122,52 @@ def test_only_the_newest_brakes_that_are_over_are_kept(declared: Settings, monke
             writer.write(decode_brake(record(name, releasedBy="anna")))
         writer.remove_old(writer.brakes.standing["second"].appended_us + 61 * SECOND_US)
         assert writer.brakes.standing.keys() == {"second"}
+
+
+@pytest.mark.kafka
+def test_each_region_is_asked_and_one_that_is_gone_reported(declared: Settings) -> None:
+    (dead,) = free_ports(1)
+    regions = f"near={declared.required_bootstrap_servers()} far=127.0.0.1:{dead}"
+    environment = {"EVICTSTREAM_REGIONS": regions, "EVICTSTREAM_ADMIN_TIMEOUT_SECONDS": "0.5"}
+
+    held = run(declared, "hold", "--all", *WHY, "--for", "2h", "--id", "b1", **environment)
+    assert held.returncode == ExitCode.FOUND_PROBLEM
+    assert held.stdout.startswith(b"near: brake b1 holds all evictions since ")
+    assert b"region far: no Kafka answered at 127.0.0.1" in held.stderr
+    again = run(declared, "hold", "--all", *WHY, "--for", "2h", "--id", "b1", "-o", "json", **environment)
+    answer = json.loads(again.stdout)
+    assert (list(answer["regions"]), list(answer["notHeld"])) == (["near"], ["far"])
+
+    seen = run(declared, "holds", "-o", "json", **environment)
+    assert seen.returncode == ExitCode.FOUND_PROBLEM
+    assert [(one["region"], one["id"]) for one in json.loads(seen.stdout)["items"]] == [("near", "b1")]
+    (plain,) = shown(declared.model_copy(), "-b", declared.required_bootstrap_servers())
+    assert "region" not in plain
+
+    released = run(declared, "release", "b1", "b2", *WHY, "-o", "json", **environment)
+    answer = json.loads(released.stdout)
+    assert (list(answer["released"]["regions"]["near"]), answer["notReleased"]) == (["b1"], ["b2"])
+    assert list(answer["released"]["notReached"]) == ["far"]
+
+
+@pytest.mark.kafka
+def test_with_b_given_regions_are_not_asked(declared: Settings) -> None:
+    (dead,) = free_ports(1)
+    asked = ("-b", declared.required_bootstrap_servers(), "hold", "--all", *WHY, "--for", "2h", "-o", "json")
+    held = run(declared, *asked, EVICTSTREAM_REGIONS=f"far=127.0.0.1:{dead}")
+    assert (held.returncode, json.loads(held.stdout)["why"]) == (0, "storm")
+
+
+@pytest.mark.parametrize(
+    ("regions", "problem"),
+    [
+        *((text, "write NAME=host:port") for text in ("eu", "eu=", "eu=host", "EU=h:1", "eu=h:1;us=h:1", "eu=:1")),
+        ("eu=h:1 us=h:1 eu=h:2", "a region is there twice"),
+    ],
+)
+def test_wrong_regions_are_refused(
+    regions: str, problem: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("EVICTSTREAM_REGIONS", regions)
+    assert run_here(["hold", "--all", *WHY, "--for", "2h"]) == ExitCode.WRONG_USE
+    assert problem in capsys.readouterr().err
