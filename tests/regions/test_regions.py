@@ -67,7 +67,7 @@ def world(tmp_path: Path) -> Iterator[World]:
         for settings in both:
             declare_topics(settings).raise_if_breaking()
         stack.enter_context(Mirror(region=region.bootstrap_servers, centre=wire.address, folder=tmp_path))
-        yield World(*both, wire, tmp_path)
+        yield World(both[0], both[1], wire, tmp_path)
 
 
 def until(condition: Callable[[], bool], what: str) -> None:
@@ -128,7 +128,7 @@ def test_a_region_decides_while_its_link_is_cut(world: World) -> None:
         world.wire.cut()
         fall_ill(feed, "second")
         reader.wait_for(lambda seen: len(commands(seen, "Evict")) == 2 * PODS, "evictions without a link")
-        regions = {"EVICTSTREAM_REGIONS": f"eu={region.bootstrap_servers}"}
+        regions = f"eu={region.bootstrap_servers}"
         held = run(
             centre, "hold", "--all", "--why", "test", "--until-released", "--id", "near", "-o", "json", **regions
         )
@@ -136,7 +136,7 @@ def test_a_region_decides_while_its_link_is_cut(world: World) -> None:
         fall_ill(feed, "third")
         assert len(commands(reader.quiet(3.0), "Evict")) == 2 * PODS, "the brake of the region holds"
         assert counts(centre) != counts(region), "nothing comes through a wire that is cut"
-        assert run(centre, "release", "near", "--why", "test", **regions).returncode == 0
+        assert run(centre, "release", "near", "--why", "test", EVICTSTREAM_REGIONS=regions).returncode == 0
         reader.wait_for(lambda seen: len(commands(seen, "Evict")) == 3 * PODS, "all", seconds=PATIENCE_SECONDS)
 
         # Mended: the centre knows what the region does.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from typing import Any
 
 import pytest
@@ -128,23 +129,25 @@ def test_only_the_newest_brakes_that_are_over_are_kept(declared: Settings, monke
 def test_each_region_is_asked_and_one_that_is_gone_reported(declared: Settings) -> None:
     (dead,) = free_ports(1)
     regions = f"near={declared.required_bootstrap_servers()} far=127.0.0.1:{dead}"
-    environment = {"EVICTSTREAM_REGIONS": regions, "EVICTSTREAM_ADMIN_TIMEOUT_SECONDS": "0.5"}
 
-    held = run(declared, "hold", "--all", *WHY, "--for", "2h", "--id", "b1", **environment)
+    def asked(*arguments: str) -> subprocess.CompletedProcess[bytes]:
+        return run(declared, *arguments, EVICTSTREAM_REGIONS=regions, EVICTSTREAM_ADMIN_TIMEOUT_SECONDS="0.5")
+
+    held = asked("hold", "--all", *WHY, "--for", "2h", "--id", "b1")
     assert held.returncode == ExitCode.FOUND_PROBLEM
     assert held.stdout.startswith(b"near: brake b1 holds all evictions since ")
     assert b"region far: no Kafka answered at 127.0.0.1" in held.stderr
-    again = run(declared, "hold", "--all", *WHY, "--for", "2h", "--id", "b1", "-o", "json", **environment)
+    again = asked("hold", "--all", *WHY, "--for", "2h", "--id", "b1", "-o", "json")
     answer = json.loads(again.stdout)
     assert (list(answer["regions"]), list(answer["notHeld"])) == (["near"], ["far"])
 
-    seen = run(declared, "holds", "-o", "json", **environment)
+    seen = asked("holds", "-o", "json")
     assert seen.returncode == ExitCode.FOUND_PROBLEM
     assert [(one["region"], one["id"]) for one in json.loads(seen.stdout)["items"]] == [("near", "b1")]
     (plain,) = shown(declared.model_copy(), "-b", declared.required_bootstrap_servers())
     assert "region" not in plain
 
-    released = run(declared, "release", "b1", "b2", *WHY, "-o", "json", **environment)
+    released = asked("release", "b1", "b2", *WHY, "-o", "json")
     answer = json.loads(released.stdout)
     assert (list(answer["released"]["regions"]["near"]), answer["notReleased"]) == (["b1"], ["b2"])
     assert list(answer["released"]["notReached"]) == ["far"]
