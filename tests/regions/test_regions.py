@@ -129,9 +129,7 @@ def test_a_region_decides_while_its_link_is_cut(world: World) -> None:
         fall_ill(feed, "second")
         reader.wait_for(lambda seen: len(commands(seen, "Evict")) == 2 * PODS, "evictions without a link")
         regions = f"eu={region.bootstrap_servers}"
-        held = run(
-            centre, "hold", "--all", "--why", "test", "--until-released", "--id", "near", "-o", "json", **regions
-        )
+        held = run(centre, "hold", *HOLD, "--id", "near", "-o", "json", EVICTSTREAM_REGIONS=regions)
         assert list(json.loads(held.stdout)["regions"]) == ["eu"]
         fall_ill(feed, "third")
         assert len(commands(reader.quiet(3.0), "Evict")) == 2 * PODS, "the brake of the region holds"
