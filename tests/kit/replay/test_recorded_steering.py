@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
+import msgspec
 import pytest
 
 from evictstream.kit.recordings.record import RecordedRecord, Role
@@ -15,6 +16,7 @@ from evictstream.kit.replay.replay import Replay
 from evictstream.kit.replay.standing_holds import StandingHold, hold_text
 from evictstream.kit.replay.virtual_partition import ReplayedMessage
 from evictstream.models.instants import SECOND_US, instant_text
+from evictstream.streams.partitioner import partition_of
 from evictstream.streams.settings import Settings
 from tests.harness.incidents import INCIDENTS
 from tests.kit.replay.recorded import PARTITIONS, incident
@@ -26,6 +28,7 @@ from tests.models.steering.test_policies import policy_record, read_policies
 MANUAL = "manual-taints-no-evictor"
 SETTLE = {"settleSeconds": 5}
 LONG_SECONDS = 60.0
+CLUSTERS = (b"lab", b"other")
 
 
 def steering(role: Role, value: bytes, at_ms: int, name: str | None = None) -> RecordedRecord:
@@ -93,6 +96,29 @@ def test_a_policy_holds_until_it_is_deleted() -> None:
     assert evicted(policy_of(-9_000, observe=True))[0] is None
     assert evicted(policy_of(-9_000, observe=True), policy_of(7_000, revision=2))[0] == 7_000
     assert evicted(policy_of(1_500, observe=True))[0] == 1_000
+
+
+@pytest.mark.parametrize("chunk", [1, 100])
+def test_a_partition_that_begins_later_knows_what_stands(chunk: int) -> None:
+    log = Log()
+    node(log)
+    pod(log)
+    node(log, K, second=1)
+    placed = [
+        msgspec.structs.replace(
+            one,
+            partition=partition_of(name, 2),
+            key=name,
+            value=(one.value or b"").replace(b'"lab"', b'"%s"' % name),
+        )
+        for name in CLUSTERS
+        for one in log.records
+    ]
+    assert len({one.partition for one in placed}) == 2
+    replay = Replay(SETTINGS.model_copy(update={"partitions": 2}), partitions=2, plays_executor=True)
+    records = [policy_of(-1, observe=True), *placed]
+    assert issued([*replay.run(records, chunk=chunk), *replay.run_on(LONG_SECONDS)]) == {}
+    assert replay.held_back() == {"policy/p": 2}
 
 
 def test_a_brake_holds_until_it_is_released() -> None:
