@@ -5,16 +5,18 @@ from __future__ import annotations
 import dataclasses
 import itertools
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from evictstream.kit.oracle.commands import SeenCommand, check_names, check_stream, read_command
 from evictstream.kit.oracle.dead_letters import RecordPlace, check_letters
 from evictstream.kit.oracle.decision_records import check_decisions
 from evictstream.kit.oracle.epochs import EpochReading, Epochs
 from evictstream.kit.oracle.feed_silence import FeedSilence
+from evictstream.kit.oracle.flying import check_flying
 from evictstream.kit.oracle.histories import HeardPod, PodHistories, node_history, pod_histories
 from evictstream.kit.oracle.limits import OracleLimits, Promptness
 from evictstream.kit.oracle.obligations import PodLog, RunFacts
+from evictstream.kit.oracle.outages import check_outages
 from evictstream.kit.oracle.pod_search import DeadEnd, PodSearch
 from evictstream.kit.oracle.rates import check_rates
 from evictstream.kit.oracle.readiness import NO_SPELLS, ReadySpells
@@ -60,8 +62,11 @@ def judge(
     violations = [*check_stream(commands, partitions), *check_names(messages), *feeds.check(commands)]
     violations += check_decisions(commands, messages)
     violations += check_rates(commands, spells, early_us=early_us)
+    violations += check_flying(commands, epochs.counting, spells, early_us=early_us)
     violations += check_letters(unreadable, messages)
-    for (cluster, node), of_node in by_node(epochs.counting, commands).items():
+    nodes = by_node(epochs.counting, commands)
+    violations += check_outages(commands, _of_nodes(nodes), spells, limits)
+    for (cluster, node), of_node in nodes.items():
         for uid in {command.pod_uid for command in of_node.commands} - set(pod_histories(node, of_node.pods).pods):
             text = "commands about a pod that was never there"
             violations.append(Violation("unfounded", text, cluster=cluster, node=node, pod_uid=uid))
@@ -80,6 +85,14 @@ def judge(
             wrong = _in_every_reading(first, of_node, others, facts, may_forget=may_forget)
             violations += (Violation(end.rule, end.text, cluster=cluster, node=node, pod_uid=uid) for uid, end in wrong)
     return violations
+
+
+def _of_nodes(nodes: Mapping[tuple[str, str], OfNode]) -> dict[str, dict[str, list[Statement]]]:
+    """Give what was said of nodes, by cluster and name."""
+    found: defaultdict[str, dict[str, list[Statement]]] = defaultdict(dict)
+    for (cluster, name), of_node in nodes.items():
+        found[cluster][name] = of_node.nodes
+    return found
 
 
 def _in_every_reading(

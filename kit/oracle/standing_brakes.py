@@ -3,8 +3,8 @@
 A service reads the brakes a little late, and not all at the same instant. So an eviction is wrong only if each set of
 brakes that could have been known then holds it, and what is owed may wait as long as any of them does.
 
-Zones are not the service's: brakes with zones are left out. One with a `limit` stands for such a clause of a policy:
-what it is about may wait, and need not (`rates.py`).
+Zones are not the service's: brakes with zones are left out. One with a `limit`, `inFlight` or `while` stands for such a
+clause of a policy: what it is about may wait, and need not (`rates.py`, `flying.py`, `outages.py`).
 """
 
 from __future__ import annotations
@@ -22,6 +22,9 @@ from evictstream.kit.oracle.records import BrakeRecord
 
 READ_WITHIN_US: Final = 4 * SECOND_US
 """Whoever has not known for 3 s that its brakes are the newest issues nothing; the rest is the round trip before."""
+
+_MAY_WAIT: Final = {"limit", "inFlight", "while"}
+"""Clauses of policies that hold nothing for sure."""
 
 _FOREVER: Final = 1 << 62
 
@@ -109,7 +112,7 @@ class PodBrakes:
         return any(
             all(
                 spell.matches(self.cluster, self.namespace, taint)
-                and "limit" not in (spell.fields or ())
+                and not _MAY_WAIT & set(spell.fields or ())
                 and (to_us < spell.end_us or (due_us <= spell.end_us and to_us < spell.until_us(self.uid)))
                 for spell in of_key
                 if spell.from_us <= to_us and spell.to_us >= from_us

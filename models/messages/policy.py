@@ -210,10 +210,7 @@ class HoldCondition(
     """What is so while evictions wait: one of the two."""
 
     zone: Annotated[ZoneOutage | None, Meta(description="The zone of the pod's node is like this.")] = None
-    zones: Annotated[
-        Literal["allFull"] | None,
-        Meta(description="No node of the cluster is healthy: each zone is in full disruption."),
-    ] = None
+    zones: Annotated[Literal["allFull"] | None, Meta(description="No node of the cluster is healthy.")] = None
 
     def __post_init__(self) -> None:
         """Refuse none and both."""
@@ -228,11 +225,7 @@ class PolicyHold(
 
     outside_of: Annotated[
         tuple[PolicyWindow, ...],
-        Meta(
-            min_length=1,
-            max_length=MOST_WINDOWS,
-            description="They are issued in one of these windows; absent if they wait `while` something is so.",
-        ),
+        Meta(min_length=1, max_length=MOST_WINDOWS, description="They are issued in one of these; absent for `while`."),
     ] = ()
     condition: Annotated[
         HoldCondition | None, Meta(description="They wait as long as this is so; absent for windows.")

@@ -1,8 +1,8 @@
 """Brakes and policies that come and go while a run goes on. All of them have ended soon after it is quiet.
 
 A policy that observes holds what a brake of the same lists holds, and its deletion spreads as the release does. So a
-plan has brakes alone, and those whose key begins with `p` are written as policies. One with a `limit` is written as a
-policy that limits.
+plan has brakes alone, and those whose key begins with `p` are written as policies. One with a `limit`, `inFlight` or
+`while` is written as a policy that limits, or holds in outages.
 """
 
 from __future__ import annotations
@@ -49,8 +49,10 @@ def draw_brakes(seed: int, shape: Shape, start_at_us: int) -> tuple[BrakeRecord,
             put(end_seconds, None)
         elif is_policy:
             key, fields = b"p%d" % number, fields | {"id": f"p{number}", "zones": []}
-            if draw >= 0.85:
-                fields["limit"] = _limit(chance)
+            if draw >= 0.78:
+                fields |= chance.choice([_limit, _limit, _in_flight, _outage])(chance)
+            if "limit" not in fields:  # so long that what it is about surely happens meanwhile
+                at_seconds, end_seconds = 0.1, shape.active_seconds + LATEST_SECONDS
             put(at_seconds, _brake(fields), key)
             put(end_seconds, _brake(fields | {"releasedBy": "ben"}), key)
         else:
@@ -68,7 +70,7 @@ def as_policy(record: BrakeRecord) -> BrakeRecord | None:
         return None
     brake = json.loads(record.value or b"{}")
     names = ("clusters", "taints", "namespaces")
-    clause = {"limit": brake["limit"]} if "limit" in brake else {"observe": True}
+    clause = _clause(brake)
     spec = {**clause, "for": {name: brake[name] for name in names if name in brake}}
     is_over = "releasedBy" in brake
     policy = {
@@ -83,6 +85,14 @@ def as_policy(record: BrakeRecord) -> BrakeRecord | None:
         **({"earlier": [{"spec": spec}]} if is_over else {"spec": spec}),
     }
     return dataclasses.replace(record, value=json.dumps(policy).encode())
+
+
+def _clause(brake: dict[str, Any]) -> dict[str, Any]:
+    """Give the clause that a brake stands for."""
+    if "while" in brake:
+        return {"hold": {"while": brake["while"], "spreadSeconds": brake["spreadSeconds"]}}
+    limits: dict[str, Any] = {name: brake[name] for name in brake if name in {"limit", "inFlight"}}
+    return limits or {"observe": True}
 
 
 def _fields(chance: random.Random, number: int) -> dict[str, Any]:
@@ -100,12 +110,30 @@ def _fields(chance: random.Random, number: int) -> dict[str, Any]:
 
 def _limit(chance: random.Random) -> dict[str, Any]:
     """Draw a limit that some evictions of a run feel."""
-    return {
+    limit = {
         "evictions": chance.randint(1, 3),
         "inSeconds": chance.randint(1, 2),
         "burst": chance.randint(1, 3),
         "per": chance.choice(["cluster", "node"]),
     }
+    return {"limit": limit}
+
+
+def _in_flight(chance: random.Random) -> dict[str, Any]:
+    """Draw how many may be in flight."""
+    limit = {
+        "count": chance.choice([1, 1, 2]),
+        "of": chance.choice(["pods", "pods", "nodes"]),
+        "per": "cluster",
+        "countsSeconds": chance.choice([4, 1_800, 1_800]),
+    }
+    return {"inFlight": limit}
+
+
+def _outage(chance: random.Random) -> dict[str, Any]:
+    """Draw an outage of a zone, or of all, that some runs have."""
+    zone = {"unhealthyPercent": chance.choice([1, 30, 50, 100]), "atLeast": chance.randint(1, 2)}
+    return {"while": chance.choice([{"zone": zone}, {"zone": zone}, {"zones": "allFull"}])}
 
 
 def _brake(fields: dict[str, Any]) -> bytes:

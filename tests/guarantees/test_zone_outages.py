@@ -65,3 +65,32 @@ def test_a_dark_zone_stays_held_after_a_worker_is_killed(
     share_us = zlib.crc32(b"pod-p-n3") * SPREAD * SECOND_US // 2**32
     assert evicted(seen)["p-n3"] >= recovered_us + share_us
     assert set(evicted(read.quiet(1.0))) == {"p-far", "p-n3"}
+
+
+def test_no_more_are_in_flight_after_a_worker_is_killed(
+    service: Settings, feed: Feed, start_worker: StartWorker, reader: OpenReader, tmp_path: Path
+) -> None:
+    file = tmp_path / "two.yaml"
+    file.write_text("name: two\nwhy: test\nlimit: {atMost: {count: 2}}\n")
+    assert run(service, "policy", "apply", str(file)).returncode == 0
+    worker = start_worker(service, "first").wait_ready()
+    read = reader(service.commands_topic)
+    pods = [f"p{number}" for number in range(5)]
+    feed.node("n", labels=LABELS)
+    for pod in pods:
+        feed.pod("n", pod, tolerates(1))
+    feed.node("n", taint(), labels=LABELS)
+    gone: set[str] = set()
+    for number in range(3):
+        seen = read.wait_for(lambda seen: len(set(evicted(seen)) - gone) == min(2, len(pods) - len(gone)), "two")
+        assert set(evicted(read.quiet(1.0))) == set(evicted(seen))
+        one = min(set(evicted(seen)) - gone)
+        worker.kill()
+        feed.pod("n", one, tolerates(1), deletionTimestamp="2026-11-21T12:00:00Z", event_type="MODIFIED")
+        feed.flush()
+        worker = start_worker(service, f"after {number}").wait_ready()
+        assert set(evicted(read.quiet(1.0))) == set(evicted(seen)), "it is terminating, and not gone"
+        feed.pod("n", one, event_type="DELETED")
+        feed.flush()
+        gone.add(one)
+    read.wait_for(lambda seen: set(evicted(seen)) == set(pods), "all, two at a time")

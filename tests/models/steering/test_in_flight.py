@@ -94,6 +94,17 @@ def test_the_next_goes_when_one_before_is_gone() -> None:
     assert list(line.waiting) == [place(many[1])]
 
 
+def test_a_newcomer_takes_no_slot_of_those_that_wait() -> None:
+    line, many = Flights(slots(1)), pods(3)
+    for pod in many[:2]:
+        line.ask(pod)
+    del line.flying[place(many[0])]
+    line.limits.landed(b"gpu-7", lambda _: False)
+    assert line.ask(many[2]) is not None, "the slot that is free is for what waited"
+    line.turn()
+    assert line.took == ["a0", "a1"]
+
+
 def test_a_new_owner_counts_what_is_in_flight() -> None:
     line, many = Flights(slots(2)), pods(4)
     for pod in many:
