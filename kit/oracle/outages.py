@@ -16,7 +16,7 @@ from evictstream.kit.oracle.reading import Json, Statement
 from evictstream.kit.oracle.records import Violation
 from evictstream.kit.oracle.standing_brakes import READ_WITHIN_US, BrakeSpell
 
-DELETED_COUNTS_US: Final = 600 * SECOND_US
+_DELETED_COUNTS_US: Final = 600 * SECOND_US
 
 _ZONE: Final = "topology.kubernetes.io/zone"
 _HEALTH: Final = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
@@ -87,7 +87,7 @@ def _is_met(condition: Json, state: _State, name: str, at_us: int) -> bool:
     if "zones" in condition:
         return all(each.is_sick for each in state.nodes.values() if each.left_us is None)
     here = [each for each in state.nodes.values() if each.zone == node.zone]
-    if any(each.left_us is not None and each.left_us + DELETED_COUNTS_US <= at_us for each in here):
+    if any(each.left_us is not None and each.left_us + _DELETED_COUNTS_US <= at_us for each in here):
         return False  # whether it counted then is not sure
     sick = sum(each.is_sick for each in here)
     zone: dict[str, int] = condition["zone"]

@@ -151,7 +151,7 @@ def test_readers_before_brakes_wait_for_what_is_held() -> None:
     eviction = Eviction(state=EvictionState.ISSUED, ordinal=0, due=DUE, outcome=Outcome.HELD, held_by="b-1")
     row = eviction_value(eviction)
     assert read_eviction_value(b"e", row) == eviction
-    fields = msgspec.msgpack.decode(row)
+    *fields, _ = msgspec.msgpack.decode(row)  # the last one is of a later version
     assert fields[-1] == "b-1"
     before = read_eviction_value(b"e", msgspec.msgpack.encode(fields[:-1]))
     assert before == msgspec.structs.replace(eviction, outcome=Outcome.ACCEPTED, held_by=None)
