@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import msgspec
 import typer
@@ -11,14 +12,17 @@ import typer
 from evictstream.kit.cli.get import WatchOption
 from evictstream.kit.cli.seeing import COMPARE_SECONDS, present_us
 from evictstream.streams.cli.global_options import global_options
-from evictstream.streams.cli.lists import ListFormat, ListOption, ListPrinter, changes
+from evictstream.streams.cli.lists import ListFormat, ListKind, ListOption, ListPrinter, changes
 from evictstream.streams.cli.output import warn
 from evictstream.streams.cli.stop_signals import StopSignals
 from evictstream.streams.errors import ExitCode
 from evictstream.streams.feed.cluster_names import check_cluster_name
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from evictstream.kit.see.fleet import FleetView, ListedStanding
+    from evictstream.streams.settings import Settings
 
 _MOST_NAMED = 5
 """Clusters that a warning names; the others are counted."""
@@ -33,6 +37,8 @@ def status(
         str | None,
         typer.Argument(help="Only this cluster. Default: all.", metavar="CLUSTER", parser=check_cluster_name),
     ] = None,
+    *,
+    policies: Annotated[bool, typer.Option("--policies", help="Show policies, with what each of them holds.")] = False,
     watch: WatchOption = False,
     output: ListOption = ListFormat.TABLE,
 ) -> ExitCode:
@@ -44,6 +50,9 @@ def status(
     expired unread; `incident`, a guard waits for a person. `SAID` is when a worker said it last, which it does each
     minute though nothing changes.
 
+    With `--policies` it shows policies instead: how many evictions each holds, since when the oldest is due, and which
+    of its clauses they wait for; `spread` is what an earlier revision has held.
+
     It reads the topics that evictstream publishes for everyone, and nothing else: what it costs grows with the number
     of clusters, not of pods.
 
@@ -52,39 +61,68 @@ def status(
     * `evictstream status`
     * `evictstream status prod-eu-1 -o wide`, with its zones
     * `evictstream status --watch`
+    * `evictstream status --policies`
     * `evictstream status -o json | jq '.items[] | select(.scope == "cluster") | .evictions.open'`
     """
-    from evictstream.kit.cli.status_table import standings_kind
     from evictstream.kit.see.fleet import OLDEST_LEVEL_SECONDS
     from evictstream.kit.see.fleet_topics import FleetReader
     from evictstream.kit.see.names import check_known
 
     settings = global_options(context).settings
     reader = FleetReader(settings, warn)
-    with StopSignals() as stop_signals:
+    with contextlib.ExitStack() as stack, StopSignals() as stop_signals:
         reader.read()
-        printer = ListPrinter(standings_kind(present_us), output)
         check_known("cluster", cluster, reader.view.names())
-        known = _by_name(reader.view, cluster)
-        if old := [one.name for one in known.values() if one.cluster is not None and one.is_old(present_us())]:
+        view = _policies_view(stack, settings, reader.view, cluster) if policies else _fleet_view(reader.view, cluster)
+        printer = ListPrinter(view.kind, output)
+        standings = reader.view.standings(cluster)
+        if old := [one.name for one in standings if one.cluster is not None and one.is_old(present_us())]:
             warn(f"no worker has said for {OLDEST_LEVEL_SECONDS:g} s how {_listed(old)} stands: it is shown as it was")
+        known = view.look()
         if watch:
             printer.begin_watch(known.values())
         elif known or output not in (ListFormat.TABLE, ListFormat.WIDE):
             printer.whole(known.values())
         else:
-            warn("no clusters are published")
+            warn("no policies" if policies else "no clusters are published")
         if not watch:
             return ExitCode.DONE
         next_look_at = time.monotonic()
         for _ in reader.follow(stop_signals.is_stopped):
             if time.monotonic() < next_look_at:
                 continue
-            seen = _by_name(reader.view, cluster)
-            for what, one in changes(known, seen, _same):
+            seen = view.look()
+            for what, one in changes(known, seen, view.same):
                 printer.change(what, one)
             known, next_look_at = seen, time.monotonic() + COMPARE_SECONDS
     return ExitCode.DONE
+
+
+class _View(NamedTuple):
+    """What is listed: the kind of its items, a look at all of them by name, and what of an item counts."""
+
+    kind: ListKind[Any]
+    look: Callable[[], dict[str, Any]]
+    same: Callable[[Any], object]
+
+
+def _fleet_view(view: FleetView, cluster: str | None) -> _View:
+    from evictstream.kit.cli.status_table import standings_kind
+
+    return _View(standings_kind(present_us), lambda: _by_name(view, cluster), _same)
+
+
+def _policies_view(stack: contextlib.ExitStack, settings: Settings, view: FleetView, cluster: str | None) -> _View:
+    from evictstream.kit.cli.known_steering import known_steering
+    from evictstream.kit.cli.status_policies import policy_standings_kind
+    from evictstream.kit.see.fleet_policies import policy_standings
+
+    newest = stack.enter_context(known_steering(settings))
+
+    def look() -> dict[str, Any]:
+        return {one.name: one for one in policy_standings(view, newest().policies, cluster)}
+
+    return _View(policy_standings_kind(present_us), look, lambda one: one)
 
 
 def _by_name(view: FleetView, cluster: str | None) -> dict[str, ListedStanding]:

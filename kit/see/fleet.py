@@ -112,6 +112,12 @@ class FleetView:
         """Return the names of the clusters."""
         return {level.cluster for level in self._levels.values()}
 
+    def held_by(self, cluster: str | None = None) -> Iterator[HeldBy]:
+        """Yield what brakes and policies hold, of one cluster or of each."""
+        for level in self._levels.values():
+            if level.zone is None and cluster in {None, level.cluster}:
+                yield from level.evictions.held_by
+
     def standings(self, cluster: str | None = None) -> list[ListedStanding]:
         """List the fleet, then its clusters by name; or a cluster, then its zones."""
         levels = sorted(self._levels.values(), key=lambda one: (one.cluster, one.zone or ""))
@@ -169,16 +175,18 @@ def _evictions(each: list[EvictionCounts]) -> EvictionCounts:
         for bucket in counts.deadlines:
             minutes[bucket.before] += bucket.evictions
     ahead = sorted(minutes.items())
-    held, since = Counter[str](), dict[str, str]()
+    held, since, clauses = Counter[str](), dict[str, str](), dict[str, Counter[str]]()
     for holder in _holders(each):
         held[holder.by] += holder.evictions
+        clauses.setdefault(holder.by, Counter()).update(holder.clauses)
         since[holder.by] = min(since.get(holder.by, holder.oldest_at), holder.oldest_at)
     return EvictionCounts(
         **_sums(EvictionCounts, each),
         deadlines=tuple(DeadlineBucket(before=end, evictions=count) for end, count in ahead[:MOST_BUCKETS]),
         later=sum(counts.later for counts in each) + sum(count for _, count in ahead[MOST_BUCKETS:]),
         held_by=tuple(
-            HeldBy(by=by, evictions=count, oldest_at=since[by]) for by, count in held.most_common(MOST_HOLDERS)
+            HeldBy(by=by, evictions=count, oldest_at=since[by], clauses=dict(clauses[by]))
+            for by, count in held.most_common(MOST_HOLDERS)
         ),
         oldest_due_at=min((one.oldest_due_at for one in each if one.oldest_due_at is not None), default=None),
     )

@@ -116,11 +116,13 @@ class HeldCount(NamedTuple):
         by: the id of the brake, or `policy/NAME`.
         evictions: how many.
         oldest_at_us: since when the one is due that was held first.
+        clauses: of a policy: how many of them each clause holds.
     """
 
     by: str
     evictions: int
     oldest_at_us: int
+    clauses: tuple[tuple[str, int], ...] = ()
 
 
 class Levels:
@@ -208,7 +210,12 @@ class Levels:
             ),
             later=sum(count for _, count in ahead[MOST_BUCKETS:]),
             held_by=tuple(
-                HeldBy(by=one.by, evictions=one.evictions, oldest_at=instant_text(one.oldest_at_us))
+                HeldBy(
+                    by=one.by,
+                    evictions=one.evictions,
+                    oldest_at=instant_text(one.oldest_at_us),
+                    clauses=dict(one.clauses),
+                )
                 for one in holders[:MOST_HOLDERS]
             ),
             oldest_due_at=None if oldest_us is None else instant_text(oldest_us),

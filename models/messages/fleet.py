@@ -59,12 +59,15 @@ class DeadlineBucket(msgspec.Struct, frozen=True, gc=False, rename="camel", kw_o
     evictions: Count
 
 
-class HeldBy(msgspec.Struct, frozen=True, gc=False, rename="camel", kw_only=True):
+class HeldBy(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=True, kw_only=True):
     """Evictions that one brake or policy holds."""
 
     by: Annotated[NonEmptyText, Meta(description="The id of a brake, or `policy/NAME`.")]
     evictions: Count
     oldest_at: Annotated[InstantText, Meta(description="Since when the one is due that was held first.")]
+    clauses: Annotated[
+        dict[str, Count], Meta(description="Of a policy: how many of them each of its clauses holds.")
+    ] = {}
 
 
 class EvictionCounts(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=True, kw_only=True):

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from evictstream.models.eviction import fire, wakeups, weight_of
 from evictstream.models.instants import SECOND_US
 from evictstream.models.messages.vocabulary import DecisionKind
-from evictstream.models.steering.holds import holder_of
+from evictstream.models.steering.holds import holder_of, is_of_policy
 from evictstream.streams.partition.outage_wakes import OutageWakes
 from evictstream.streams.partition.overdue import NONE_WAITING, Waiting, overdue, owed_us
 
@@ -172,15 +172,23 @@ class Firing:
 
     def held_of(self, cluster: str) -> dict[str, Waiting]:
         """Return the same of one cluster, by what holds."""
+        return self.held_by_clause(cluster)[0]
+
+    def held_by_clause(self, cluster: str) -> tuple[dict[str, Waiting], dict[str, dict[str, int]]]:
+        """Return the same of one cluster, by what holds; and how many each clause of each policy holds."""
         found: dict[str, Waiting] = {}
+        clauses: dict[str, dict[str, int]] = {}
         if cluster not in self.held.by_cluster:
-            return found
+            return found, clauses
         for by, (count, (key, uid)) in self.held.counts(cluster).items():
             eviction = self._nodes[key].pods[uid].eviction
             due_us = 0 if eviction is None else eviction.held_since_us
             holder = holder_of(by)
             found[holder] = found.get(holder, NONE_WAITING).joined(Waiting(count, due_us))
-        return found
+            if is_of_policy(by):
+                of_policy, clause = clauses.setdefault(holder, {}), by.rpartition("/")[-1]
+                of_policy[clause] = of_policy.get(clause, 0) + count
+        return found, clauses
 
     def held_in_zones(self, cluster: str) -> Counter[str]:
         """Count what is held of one cluster, by zone; 2 ms for 45,000."""

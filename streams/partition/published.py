@@ -167,16 +167,19 @@ class PublishedFleet:
     def _look_at_whole(
         self, cluster: Cluster, levels: ClusterLevels, now_us: int, brakes: tuple[str, ...], outbox: Outbox
     ) -> int:
-        held, state = self._firing.held_of(cluster.name), cluster.state
+        (held, clauses), state = self._firing.held_by_clause(cluster.name), cluster.state
         is_silent = state.is_silent(now_us - self._config.feed_silence_us)
         has_gap = self._clusters.gap is not None
         incidents = self._firing.guarding.waiting(cluster.name, now_us)[:MOST_HOLDERS] if state.incidents else ()
         workloads = self._workloads.marks(cluster.name)
         key = level_key(cluster.name)
-        mark = (levels.changes, is_silent, has_gap, brakes, incidents, held, workloads)
+        mark = (levels.changes, is_silent, has_gap, brakes, incidents, held, clauses, workloads)
         if self._is_known(key, levels, mark, now_us):
             return 0
-        holders = [HeldCount(by, waits.count, waits.oldest_at_us) for by, waits in held.items()]
+        holders = [
+            HeldCount(by, waits.count, waits.oldest_at_us, tuple(clauses.get(by, {}).items()))
+            for by, waits in held.items()
+        ]
         holders.sort(key=lambda one: (-one.evictions, one.by))
         standing = _Standing(
             nodes=levels.nodes(),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,7 +12,7 @@ from kafka import KafkaProducer
 from evictstream.streams.broker.admin import declare_topics
 from evictstream.streams.settings import Settings
 from tests.kit.see.test_fleet import level
-from tests.models.messages.test_fleet import CLUSTER
+from tests.models.messages.test_fleet import CLUSTER, COUNTS
 from tests.streams.cli.running import run, started
 
 
@@ -87,3 +88,23 @@ def test_a_watch_shows_what_comes_and_goes(published: Settings) -> None:
         assert event() == ("MODIFIED", 6)
         send(published, published.fleet_topic, b"lab/", None)
         assert event() == ("DELETED", 6)
+
+
+def test_policies_are_shown_with_what_they_hold(published: Settings, tmp_path: Path) -> None:
+    file = tmp_path / "night.yaml"
+    file.write_text("name: night\nwhy: test\nobserve: true\n")
+    assert run(published, "policy", "apply", str(file)).returncode == 0
+    held = {"by": "policy/night", "evictions": 4, "oldestAt": "2026-11-21T02:16:04.000000Z", "clauses": {"observe": 4}}
+    counts = COUNTS | {"held": 4, "heldBy": [held]}
+    send(published, published.fleet_topic, b"lab/", level("lab", evictions=counts))
+    (night,) = items(published, "--policies")
+    assert (night["name"], night["held"], night["clusters"]) == ("night", 4, 1)
+    assert (night["waitsFor"], night["does"]) == ({"observe": 4}, "observe")
+    table = run(published, "status", "--policies").stdout.splitlines()
+    assert table[0].split()[:2] == [b"POLICY", b"HELD"]
+    assert b"name: night" in run(published, "status", "--policies", "-o", "yaml").stdout
+    with started(published, "status", "--policies", "--watch", "-o", "json") as process:
+        assert process.stdout is not None
+        assert json.loads(process.stdout.readline())["object"]["held"] == 4
+        send(published, published.fleet_topic, b"lab/", level("lab", evictions=counts | {"heldBy": []}))
+        assert json.loads(process.stdout.readline())["object"].get("held", 0) == 0

@@ -145,6 +145,20 @@ def test_a_policy_counts_what_was_in_flight_before_it(revises: bool) -> None:  #
         assert len(world.flying()) == max(10, len(before) - number - 1)
 
 
+def test_another_selection_counts_what_went_before() -> None:
+    world, clause = Flying(), {"inFlight": {"count": 10}}
+    narrow = {"for": HERE | {"namespaces": ["y"]}, **clause}
+    spec = {"nodeName": "n", "tolerations": [{"operator": "Exists", "tolerationSeconds": 5}]}
+    world.put("held", "pods", "Pod", {"namespace": "y", "name": "other", "uid": "other"}, spec)
+    world.policy(spec=narrow)
+    world.run(11.5)
+    before = world.flying()
+    assert 10 < len(before) < PODS
+    world.policy(revision=2, spec={"for": HERE, **clause}, earlier=[{"spec": narrow}])
+    world.run(60)
+    assert world.flying() == before
+
+
 @pytest.mark.parametrize("seed", range(4))
 def test_never_more_in_flight_over_twenty_owners(seed: int) -> None:
     chance = random.Random(seed)  # noqa: S311 - the same each time

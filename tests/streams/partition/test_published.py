@@ -246,6 +246,7 @@ def test_what_a_brake_holds_is_told_by_its_id(world: Published) -> None:
     counts = world.newest.evictions
     assert (counts.due, counts.held, [(one.by, one.evictions) for one in counts.held_by]) == (1, 1, [("b1", 1)])
     assert counts.held_by[0].oldest_at == counts.oldest_due_at
+    assert counts.held_by[0].clauses == {}, "a brake has none"
     held = world.newest
     world.brakes = NO_BRAKES
     world.run(2)
