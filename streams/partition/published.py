@@ -66,7 +66,11 @@ class _Standing(NamedTuple):
 
 
 class _Published(NamedTuple):
-    """What was published of a cluster or zone last; `mark` is what all of it but the time was made of."""
+    """What was published of a cluster or zone last; `mark` is what all of it but the time was made of.
+
+    It has the counts themselves besides how often they changed: those of a zone that was left and entered again between
+    two looks begin anew, with as many changes perhaps.
+    """
 
     at_us: int
     mark: tuple[object, ...]
@@ -173,7 +177,7 @@ class PublishedFleet:
         incidents = self._firing.guarding.waiting(cluster.name, now_us)[:MOST_HOLDERS] if state.incidents else ()
         workloads = self._workloads.marks(cluster.name)
         key = level_key(cluster.name)
-        mark = (levels.changes, is_silent, has_gap, brakes, incidents, held, clauses, workloads)
+        mark = (levels, levels.changes, is_silent, has_gap, brakes, incidents, held, clauses, workloads)
         if self._is_known(key, levels, mark, now_us):
             return 0
         holders = [
@@ -209,7 +213,7 @@ class PublishedFleet:
         zones = tuple(sorted(levels.zones)[:MOST_ZONES])
         for zone in zones:
             of_zone, key = levels.zones[zone], level_key(cluster.name, zone)
-            mark = (of_zone.changes, held[zone])
+            mark = (of_zone, of_zone.changes, held[zone])
             if self._is_known(key, of_zone, mark, now_us):
                 cost += 1
                 continue

@@ -379,6 +379,16 @@ def test_a_node_that_changes_its_zone_takes_its_evictions_along() -> None:
     assert world.levels.count(b"lab/z1") == 1
 
 
+def test_a_zone_left_and_entered_again_is_published() -> None:
+    world = Published()
+    world.node("a", zone="z1")
+    world.run(2)
+    world.node("a")
+    world.node("a", OTHER, zone="z1")
+    world.run(2)
+    assert world.zones()["z1"].nodes.tainted == 1
+
+
 @pytest.mark.parametrize("dies", [False, True])
 def test_zones_that_are_gone_are_taken_back(*, dies: bool) -> None:
     world = Published()
