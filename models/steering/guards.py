@@ -184,7 +184,7 @@ class GuardCount:
             self._gone = {name: until_us for name, until_us in self._gone.items() if until_us > now_us}
         limit = limit_of(self.guard, self.known)
         if limit < self._limit:
-            self._changed = {key: arrivals[0][0] for key, arrivals in self._arrivals.items()}
+            self.look_at_all()
         self._limit = limit
         changed, self._changed = self._changed, {}
         found = (self._of_key(key, since_us, covered.get(key, ())) for key, since_us in sorted(changed.items()))
@@ -217,6 +217,10 @@ class GuardCount:
         arrivals = self._arrivals.get(key)
         if arrivals:
             self._changed[key] = arrivals[0][0]
+
+    def look_at_all(self) -> None:
+        """Look at all arrivals with the next look."""
+        self._changed = {key: arrivals[0][0] for key, arrivals in self._arrivals.items()}
 
     def of_span(self, key: str, span: Span) -> list[str]:
         """Return the names of the nodes whose taint of a key came in a span, the first ones first."""

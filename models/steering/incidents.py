@@ -19,8 +19,9 @@ from evictstream.models.steering.holds import Hold, Holder, Subject, share_us
 from evictstream.models.steering.policies import ClusterPolicy
 
 MOST_INCIDENTS: Final = 100
-"""Incidents of a cluster that are kept, the newest: they are in its row, which is written with each heartbeat. Only who
-may taint nodes makes more, with other keys. Nodes of one that is dropped are counted again."""
+"""Incidents of a cluster that are kept, the oldest: they are in its row, which is written with each heartbeat. One that
+waits is never dropped. What exceeds a guard beyond them is not held until one ends: only who may taint nodes makes so
+many, with as many keys."""
 
 _ID_BYTES: Final = 5  # people type ids; a fleet has some incidents at a time
 

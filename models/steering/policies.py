@@ -255,7 +255,11 @@ class ClusterPolicy(NamedTuple):
             return None
         until_us = ended_us + share_us(subject.pod_uid, self.policy.spread_seconds)
         is_limited = bool(was.limits) and not any(self.limits(subject))
-        is_guarded = was.spec.guard is not None and (self.guard is None or not self.select(subject))
+        is_guarded = was.spec.guard is not None and (
+            self.guard is None
+            or not self.select(subject)
+            or self.guard.release_after_seconds != was.spec.guard.release_after_seconds  # perhaps long ago
+        )
         if not (is_limited or is_guarded):
             held = was.held(subject, ended_us)
             if held is None:

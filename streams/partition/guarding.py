@@ -35,6 +35,9 @@ _NODES_PER_TURN: Final = 2_000
 """Nodes that are counted in one turn, each some 3 µs, beside those of a cluster of which something is due."""
 
 
+_MANY_IDLE: Final = 64  # from so many on it is looked which of them are still there
+
+
 class Guard(NamedTuple):
     """A policy that guards a cluster, and what it counts there."""
 
@@ -46,8 +49,8 @@ class Guarding:
     """Counts for guards, and opens and ends incidents.
 
     Attributes:
-        idle: keys of taints, by cluster, that are on more nodes than a guard allows and for which no pod has to leave,
-            as taints of nodes that start.
+        idle: by cluster and key, the policies whose guard allows fewer nodes than have a taint of this key, while no pod
+            of these nodes has to leave for it: taints of nodes that start.
         is_on: whether a policy guards, or did and has left incidents.
         uncounted: clusters that are still to be counted.
     """
@@ -56,7 +59,7 @@ class Guarding:
 
     def __init__(self, config: PartitionConfig, clusters: Clusters, held: HeldEvictions) -> None:
         """`held` has the policies of each turn."""
-        self.idle: dict[str, set[str]] = {}
+        self.idle: dict[str, dict[str, set[str]]] = {}
         self.is_on = False
         self.uncounted: dict[str, None] = {}
         self._config = config
@@ -91,7 +94,7 @@ class Guarding:
         keys = self.idle.get(aggregate.cluster)
         for _, after in moves if keys else ():
             if keys and after is not None and after.due.taint.key in keys:
-                keys.discard(after.due.taint.key)
+                del keys[after.due.taint.key]
                 self._changed.add(aggregate.cluster)
                 for guard in self._guards.get(aggregate.cluster, ()):
                     guard.counted.look_again(after.due.taint.key)
@@ -210,10 +213,16 @@ class Guarding:
         for policy, count in self._guards.get(cluster.name, ()):
             name = policy.policy.name
             found = [
-                one for one in count.exceeded(now_us, spans.get(name, {})) if self._has_to_leave(cluster, one, count)
+                one
+                for one in count.exceeded(now_us, spans.get(name, {}))
+                if self._has_to_leave(cluster, name, one, count)
             ]
             kept += [open_incident(cluster.name, name, exceeded, now_us) for exceeded in found]
-        after = tuple(kept[-MOST_INCIDENTS:])
+        after = tuple(kept[:MOST_INCIDENTS])
+        if len(after) < len(before) == MOST_INCIDENTS:  # there is room for what was left out
+            for guard in self._guards.get(cluster.name, ()):
+                guard.counted.look_at_all()
+            self._changed.add(cluster.name)
         if after != before:
             self._clusters.keep_incidents(cluster, after, outbox)
             self._held.look_at_incidents(cluster.name)
@@ -221,15 +230,24 @@ class Guarding:
             self._guards.pop(cluster.name, None)
             self.idle.pop(cluster.name, None)
 
-    def _has_to_leave(self, cluster: Cluster, exceeded: Exceeded, count: GuardCount) -> bool:
+    def _has_to_leave(self, cluster: Cluster, policy: str, exceeded: Exceeded, count: GuardCount) -> bool:
         """Whether any pod has to leave for a taint; if not, it is looked for once, and `moved` tells of the first."""
         key = exceeded.taint
-        if key in self.idle.get(cluster.name, ()):
+        keys = self.idle.get(cluster.name, {})
+        if policy in keys.get(key, ()):
             return False
         for name in count.of_span(key, (0, None)):
             for pod in cluster.nodes[name].pods.values() if name in cluster.nodes else ():
                 eviction = pod.eviction
                 if eviction is not None and eviction.state is not _DONE and eviction.due.taint.key == key:
                     return True
-        self.idle.setdefault(cluster.name, set()).add(key)
+        if len(keys) >= _MANY_IDLE and not len(keys) & (len(keys) - 1):  # as often as their number has doubled
+            self._forget_idle(cluster.name, keys)
+        self.idle.setdefault(cluster.name, {}).setdefault(key, set()).add(policy)
         return False
+
+    def _forget_idle(self, cluster: str, keys: dict[str, set[str]]) -> None:
+        """Forget the keys that no node has any more: a cluster's user may have as many as there were taints."""
+        guards = self._guards.get(cluster, ())
+        for key in [key for key in keys if not any(guard.counted.has_any(key, (0, None)) for guard in guards)]:
+            del keys[key]

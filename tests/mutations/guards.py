@@ -158,7 +158,7 @@ OF_GUARDS = (
             Change(
                 product.GUARDING,
                 "Guarding._has_to_leave",
-                "self.idle.setdefault(cluster.name, set()).add(key)",
+                "self.idle.setdefault(cluster.name, {}).setdefault(key, set()).add(policy)",
                 "return True",
             ),
         ),

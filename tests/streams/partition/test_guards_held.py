@@ -9,6 +9,7 @@ import pytest
 
 from evictstream.models.messages.policy import PolicyGuard
 from evictstream.models.steering.guards import limit_of
+from evictstream.models.steering.incidents import MOST_INCIDENTS
 from tests.streams.partition.storms import NODES, SPREAD, THREE, Storm, names
 
 GUARD: dict[str, Any] = {"guard": THREE}
@@ -230,6 +231,52 @@ def test_a_guard_that_goes_ends_its_incidents_and_spreads(change: dict[str, Any]
     world.run(400 + SPREAD + 1)
     assert (len(world.gone()), world.incidents()) == (2 * NODES, ())
     assert max(world.gone().values()) - min(world.gone().values()) > SPREAD / 2
+
+
+def test_a_guard_that_releases_from_now_on_spreads_what_waits() -> None:
+    world = Storm(**GUARD)
+    world.storm(ALL)
+    world.run(7_200)
+    world.apply({"guard": THREE | {"releaseAfterSeconds": 3_600}}, earlier=[{"spec": GUARD}])
+    world.run(7_200 + SPREAD + 1)
+    assert len(world.gone()) == 2 * NODES
+    assert max(world.gone().values()) - min(world.gone().values()) > SPREAD / 2
+
+
+@pytest.mark.parametrize("kills", [False, True], ids=["", "a worker is killed between"])
+def test_a_guard_without_leaving_pods_switches_no_other_off(kills: bool) -> None:  # noqa: FBT001 - a case
+    world = Storm()
+    for number in range(NODES, NODES + 2):
+        world.node(number)
+    world.policy("a", spec={"for": {"nodes": ["n10", "n11"]}, "guard": {"count": 0, "withinSeconds": 600}})
+    world.policy("b", spec={"for": {"nodes": ["n?"]}, **GUARD})
+    world.run(1)
+    world.storm([NODES])
+    world.run(2)
+    if kills:
+        world.die()
+    world.storm(ALL)
+    world.run(600)
+    assert (world.gone(), {one.policy for one in world.incidents()}) == ({}, {"b"})
+
+
+def test_no_newer_incident_drops_one_that_waits() -> None:
+    many = MOST_INCIDENTS + 15
+    world = Storm(NODES + many, guard={"count": 0, "withinSeconds": 600})
+    world.storm(ALL)
+    world.run(5)
+    (first,) = world.incidents()
+    for number in range(NODES, NODES + many):
+        world.storm([number], key=f"key-{number}")
+        world.run(5 + number)
+    world.run(1_000)
+    assert (len(world.incidents()), world.incidents()[0]) == (MOST_INCIDENTS, first)
+    assert not (names("goes", ALL) | names("stays", ALL)) & set(world.gone())
+    for number in range(NODES, NODES + 20):
+        world.node(number)
+    world.storm(range(NODES, NODES + 20), key="again")
+    world.run(1_010)
+    assert "again" in {one.taint for one in world.incidents()}, "there is room again"
 
 
 def test_other_clauses_of_a_policy_change_nothing_of_its_incident() -> None:
