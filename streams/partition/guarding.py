@@ -49,8 +49,8 @@ class Guarding:
     """Counts for guards, and opens and ends incidents.
 
     Attributes:
-        idle: by cluster and key, the policies whose guard allows fewer nodes than have a taint of this key, while no pod
-            of these nodes has to leave for it: taints of nodes that start.
+        idle: by cluster and key, the policies whose guard allows fewer nodes than have a taint of this key, while no
+            pod of these nodes has to leave for it: taints of nodes that start.
         is_on: whether a policy guards, or did and has left incidents.
         uncounted: clusters that are still to be counted.
     """
