@@ -10,6 +10,7 @@ import pytest
 from evictstream.models.messages.policy import PolicyGuard
 from evictstream.models.steering.guards import limit_of
 from evictstream.models.steering.incidents import MOST_INCIDENTS
+from tests.models.steering.test_policies import policy_record
 from tests.streams.partition.storms import NODES, SPREAD, THREE, Storm, names
 
 GUARD: dict[str, Any] = {"guard": THREE}
@@ -248,8 +249,10 @@ def test_a_guard_without_leaving_pods_switches_no_other_off(kills: bool) -> None
     world = Storm()
     for number in range(NODES, NODES + 2):
         world.node(number)
-    world.policy("a", spec={"for": {"nodes": ["n10", "n11"]}, "guard": {"count": 0, "withinSeconds": 600}})
-    world.policy("b", spec={"for": {"nodes": ["n?"]}, **GUARD})
+    none = {"count": 0, "withinSeconds": 600}
+    for name, nodes, guard in (("a", ["n10", "n11"], none), ("b", ["n?"], THREE)):
+        record = policy_record(name, spec={"for": {"nodes": nodes}, "guard": guard})
+        world.policies = world.policies.with_record(name.encode(), record, world.now_us // 1000)
     world.run(1)
     world.storm([NODES])
     world.run(2)

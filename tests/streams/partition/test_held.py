@@ -66,9 +66,9 @@ class Braked:
         value = record(brake_id, **fields)
         self.brakes = self.brakes.with_record(brake_id.encode(), value, self.now_us // 1000)
 
-    def policy(self, name: str = "p1", *, revision: int = 1, **fields: Any) -> None:
-        value = policy_record(name, revision=revision, spreadSeconds=SPREAD, **fields)
-        self.policies = self.policies.with_record(name.encode(), value, self.now_us // 1000)
+    def policy(self, *, revision: int = 1, **fields: Any) -> None:
+        value = policy_record("p1", revision=revision, spreadSeconds=SPREAD, **fields)
+        self.policies = self.policies.with_record(b"p1", value, self.now_us // 1000)
 
     def run(self, to: float) -> None:
         """Let time pass, as the timer service does: a turn is of a hundred timers."""
