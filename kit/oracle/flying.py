@@ -54,13 +54,15 @@ def _of_spell(
     limit: Json = (spell.fields or {})["inFlight"]
     first: dict[str, SeenCommand] = {}
     flying: dict[str, SeenCommand] = {}
+    told = _first_results(said)
     for one in commands:
         if one.action != "Evict":
             first.pop(one.eviction_id, None)
             flying.pop(one.eviction_id, None)
             continue
-        is_first = one.eviction_id not in first
-        first.setdefault(one.eviction_id, one)
+        is_first = one.eviction_id not in first or _was_observed(told, flying[one.eviction_id], one)
+        if is_first:
+            first[one.eviction_id] = one
         flying[one.eviction_id] = one
         is_known = spell.from_us + READ_WITHIN_US < one.issued_at_us and one.at_us < min(spell.to_us, spell.end_us)
         if not (is_first and is_known and _matches(spell, one)):
@@ -76,6 +78,24 @@ def _of_spell(
         if len(units) > limit["count"]:
             text = f"{one}: {len(units)} are in flight, under {limit}"
             yield Violation("too many in flight", text, cluster=one.cluster, node=one.node, pod_uid=one.pod_uid)
+
+
+def _first_results(said: Sequence[Statement]) -> dict[tuple[str, int], Statement]:
+    found: dict[tuple[str, int], Statement] = {}
+    for statement in said:
+        if statement.kind == "Result":
+            found.setdefault((statement.content["evictionId"], statement.content["attempt"]), statement)
+    return found
+
+
+def _was_observed(told: dict[tuple[str, int], Statement], before: SeenCommand, now: SeenCommand) -> bool:
+    """Tell whether the attempt before was only observed, as the worker knew: this one then needs a slot."""
+    result = told.get((before.eviction_id, before.attempt))
+    return (
+        result is not None
+        and result.content["outcome"] == "Observed"
+        and result.record.append_at_us + READ_WITHIN_US < now.issued_at_us
+    )
 
 
 def _matches(spell: BrakeSpell, one: SeenCommand) -> bool:

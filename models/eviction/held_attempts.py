@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from evictstream.models.eviction.rule_parameters import RuleParameters
-from evictstream.models.eviction.state import FINISHED, Due, Eviction, NodeAggregate, PodState
+from evictstream.models.eviction.state import FINISHED, ONLY_OBSERVED_US, Due, Eviction, NodeAggregate, PodState
 from evictstream.models.instants import SECOND_US
 from evictstream.models.messages.vocabulary import EvictionState, Outcome
 from evictstream.models.steering.brakes import StandingBrake
@@ -82,19 +82,24 @@ def subject_of(aggregate: NodeAggregate, pod: PodState, eviction: Eviction, due:
 
 
 def _first_issued_us(eviction: Eviction) -> int | None:
-    """Return since when an eviction is out; rows of before know its newest attempt only."""
-    if eviction.state is EvictionState.SCHEDULED:
+    """Return since when an eviction is in flight; rows of before know its newest attempt only."""
+    if eviction.state is EvictionState.SCHEDULED or _is_only_observed(eviction):
         return None
     return eviction.issued_at_us if eviction.first_issued_us is None else eviction.first_issued_us
+
+
+def _is_only_observed(eviction: Eviction) -> bool:
+    """Whether no attempt has followed one that an executor observed; rows of before know its outcome only."""
+    return eviction.first_issued_us == ONLY_OBSERVED_US or eviction.outcome is Outcome.OBSERVED
 
 
 def is_in_flight(pod: PodState | None) -> bool:
     """Whether an eviction is out and its pod is still there: not one that has finished, nor what is only observed."""
     if pod is None or pod.eviction is None or pod.eviction.state is EvictionState.SCHEDULED:
         return False
-    if pod.eviction.state is EvictionState.DONE:
-        return not pod.exemptions & FINISHED
-    return pod.eviction.outcome is not Outcome.OBSERVED
+    if _is_only_observed(pod.eviction):
+        return False
+    return pod.eviction.state is not EvictionState.DONE or not pod.exemptions & FINISHED
 
 
 def flying_on(aggregate: NodeAggregate) -> Iterator[tuple[PodPlace, Subject]]:

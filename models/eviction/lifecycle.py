@@ -12,7 +12,7 @@ import msgspec
 
 from evictstream.models.eviction.decision import NothingDue, decide
 from evictstream.models.eviction.rendering import render
-from evictstream.models.eviction.state import Due, Eviction, NodeAggregate, PodState
+from evictstream.models.eviction.state import ONLY_OBSERVED_US, Due, Eviction, NodeAggregate, PodState
 from evictstream.models.eviction.step import Step
 from evictstream.models.eviction.transitions import OUTSTANDING, Transition
 from evictstream.models.messages.events import ResultEvent
@@ -62,7 +62,7 @@ def reconcile(step: Step, pod: PodState) -> Due | None:
 
 def issue(step: Step, pod: PodState, eviction: Eviction, due: Due) -> None:
     """Issue the next attempt, which is owed now. Only `fire` may call this."""
-    is_first = eviction.state is _SCHEDULED
+    is_first, is_observed = eviction.state is _SCHEDULED, eviction.first_issued_us == ONLY_OBSERVED_US
     attempt = eviction.attempt + 1
     # The wait is counted from `issuedAt`, so that an executor that does the same sees no early repeat.
     issued_at_us = step.issued_at_us(due)
@@ -75,7 +75,7 @@ def issue(step: Step, pod: PodState, eviction: Eviction, due: Due) -> None:
         revision=revision,
         attempt=attempt,
         issued_at_us=issued_at_us,
-        first_issued_us=issued_at_us if is_first else eviction.first_issued_us,
+        first_issued_us=issued_at_us if is_first or is_observed else eviction.first_issued_us,
         next_attempt_us=issued_at_us + wait_us(rules.silence_us, rules.retry_ceiling_us, eviction_id, attempt),
         outcome=None,
         held_by=None,
@@ -89,7 +89,7 @@ def report(step: Step, pod: PodState, eviction: Eviction, result: ResultEvent, n
     """Count a result of the current attempt; `Observed` leaves the attempt open."""
     outcome = result.outcome
     if outcome is Outcome.OBSERVED:
-        after = msgspec.structs.replace(eviction, outcome=outcome)
+        after = msgspec.structs.replace(eviction, outcome=outcome, first_issued_us=ONLY_OBSERVED_US)
     else:
         after = msgspec.structs.replace(
             eviction,

@@ -28,6 +28,9 @@ OVER_LIMIT = 8
 # pods' memory; with fewer pods a search takes some microseconds. Kubernetes supports 110 pods on a node.
 INDEXED_PODS = 256
 
+# `first_issued_us` of an eviction that an executor has only observed, until its next attempt: it is not in flight.
+ONLY_OBSERVED_US = 0
+
 _SCHEDULED = EvictionState.SCHEDULED  # see `evictstream.models.eviction` for these constants
 _DONE = EvictionState.DONE
 _HELD = Outcome.HELD
@@ -134,7 +137,8 @@ class Eviction(msgspec.Struct, frozen=True, gc=False, kw_only=True):
         unanswered_since_us: when the first attempt was issued since the last result; None if a result came since.
         known_us: when the deadline was known, if only after it, as an edit of tolerations may have it; else None.
         held_by: id of the brake for which the executor holds the current attempt, of the outcome `Held`; else None.
-        first_issued_us: when the first attempt was issued, for policies; None before, and in rows of before.
+        first_issued_us: for policies, when the first attempt was issued, or the first one after one that was only
+            observed; None before, and in rows of before.
     """
 
     state: EvictionState

@@ -29,7 +29,7 @@ class Subject(NamedTuple):
         node_labels: of the node; None where they are not known.
         traits: owner, priority and group of the pod; None where they are not known.
         known: how many nodes the cluster has; None where nobody has counted them.
-        first_issued_us: when its first attempt was issued; None before.
+        first_issued_us: when it first was in flight; None before, and while it is only observed.
     """
 
     namespace: str

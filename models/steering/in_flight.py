@@ -1,8 +1,9 @@
 """How many evictions may be in flight at once that a policy limits: slots of one scope, and who waits for one.
 
 A pod is in flight from its first `Evict` until the feed tells that it is gone or has finished, or that its eviction was
-cancelled; what an executor only observes is not. All of it is in rows, so a new owner counts the same as the one
-before. A pod that does not go counts no longer than the policy says: else a dead kubelet would keep its slot for good.
+cancelled. What an executor only observes is not, and its next attempt needs a slot as a first one does. All of it is in
+rows, so a new owner counts the same as the one before. A pod that does not go counts no longer than the policy says:
+else a dead kubelet would keep its slot for good.
 
 A slot is taken by a pod, by a node with all its pods, or by a group with all its pods. Pods of a node or group that has
 a slot do not wait. Who waits goes in the order in which it became due, as in a bucket (`limits.py`), and of those that
@@ -70,7 +71,7 @@ class Slots:
         self._known = known
         self._zone = value if limit.per is LimitScope.ZONE else None
         self._flying: dict[PodPlace, int] = {}  # until when each counts
-        self._units: dict[object, int] = {}  # how many places of each are in flight
+        self._units: dict[object, int] = {}  # how many places of each are in flight, or have got a slot
         self._ends: list[tuple[int, PodPlace]] = []
         self._opened: dict[object, set[PodPlace]] = {}  # places that have got a slot, by unit
         self._waiting: dict[object, dict[PodPlace, _Rank]] = {}
@@ -79,6 +80,11 @@ class Slots:
         self._now_us = self._asked = 0
         self.look_at_us: int | None = None
         self.number = number
+
+    def know(self, known: KnownNodes | None) -> None:
+        """Take the counts of nodes as they are kept now: a cluster that was forgotten or left empty has other ones."""
+        if known is not None:
+            self._known = known
 
     def _most(self, now_us: int) -> int:
         """Return how many slots there are: a share is rounded down, and at least one."""
@@ -95,8 +101,12 @@ class Slots:
             until_us, place = heapq.heappop(self._ends)
             if self._flying.get(place) == until_us:
                 self.land(place)
-        taken = len(self._units) + sum(unit not in self._units for unit in self._opened)
-        return self._most(now_us) - taken
+        return self._most(now_us) - len(self._units)
+
+    def _count(self, unit: object, by: int) -> None:
+        self._units[unit] = self._units.get(unit, 0) + by
+        if not self._units[unit]:
+            del self._units[unit]
 
     def _unit(self, place: PodPlace, subject: Subject) -> object:
         of = self._limit.of
@@ -106,17 +116,18 @@ class Slots:
         return (subject.namespace, group) if of is InFlightUnit.GROUPS and group else place
 
     def get(self, place: PodPlace, subject: Subject, now_us: int) -> bool:
-        """Whether it has got a slot, now or before. A repeated attempt is in flight already, and needs none."""
+        """Whether it has got a slot, now or before. Who is in flight already needs none, stuck or not."""
         if place in self._flying or subject.first_issued_us is not None:
             return True
         unit = self._unit(place, subject)
         if place in self._opened.get(unit, ()):
             return True
         free = self._free(now_us)
-        if unit not in self._units and unit not in self._opened and (self._waiting or free <= 0):
+        if unit not in self._units and (self._waiting or free <= 0):
             return False
         self.leave(place)
         self._opened.setdefault(unit, set()).add(place)
+        self._count(unit, 1)
         self._unit_of[place] = unit
         return True
 
@@ -144,7 +155,7 @@ class Slots:
             return
         unit = self._unit_of[place] = self._unit(place, subject)
         self._flying[place] = until_us
-        self._units[unit] = self._units.get(unit, 0) + 1
+        self._count(unit, 1)
         heapq.heappush(self._ends, (until_us, place))
 
     def leave(self, place: PodPlace) -> None:
@@ -153,8 +164,9 @@ class Slots:
             return
         unit = self._unit_of.pop(place)
         opened, waiting = self._opened.get(unit), self._waiting.get(unit)
-        if opened is not None:
-            opened.discard(place)
+        if opened is not None and place in opened:
+            opened.remove(place)
+            self._count(unit, -1)
             if not opened:
                 del self._opened[unit]
         if waiting is not None:
@@ -165,10 +177,7 @@ class Slots:
     def land(self, place: PodPlace) -> None:
         """Count it no longer: it is gone."""
         if self._flying.pop(place, None) is not None:
-            unit = self._unit_of.pop(place)
-            self._units[unit] -= 1
-            if not self._units[unit]:
-                del self._units[unit]
+            self._count(self._unit_of.pop(place), -1)
 
     def call(self, now_us: int, most: int) -> Iterator[PodPlace]:
         """Give the free slots to those that have waited longest, to some `most` of them, and yield their pods."""
@@ -178,6 +187,7 @@ class Slots:
             if places is None:  # it has left, or has got a slot
                 continue
             self._opened.setdefault(unit, set()).update(places)
+            self._count(unit, len(places))
             most -= len(places)
             yield from places
 

@@ -277,6 +277,8 @@ class Limits:
             self._count_flying(limited, now_us)
         bucket = self._buckets.get(limited.name)
         if bucket is not None:
+            if isinstance(bucket, Slots):
+                bucket.know(subject.known)
             return bucket
         if len(self._buckets) >= self._swept:
             self._buckets = {name: one for name, one in self._buckets.items() if not one.is_as_new(now_us)}

@@ -169,10 +169,12 @@ class KnownNodes:
 
     def _change(self, name: str, standing: NodeStanding | None, at_us: int) -> None:
         before = self._nodes.get(name)
-        was_full = self.is_full
+        was_full, has_more_peaks = self.is_full, False
         for zone in {one.zone for one in (before, standing) if one is not None}:
             if zone in self._zones:
+                had_peaks = bool(self._zones[zone].peaks)
                 self._zones[zone].end(at_us)
+                has_more_peaks = has_more_peaks or (not had_peaks and bool(self._zones[zone].peaks))
                 self.is_changed = self.is_changed or bool(self._zones[zone].peaks)
         if before is not None:
             self._drop(name, before)
@@ -183,7 +185,8 @@ class KnownNodes:
         if was_full and not self.is_full:
             self._full_until_us = at_us
             self.is_changed = True
-        self._forget_peaks()
+        if has_more_peaks:
+            self._forget_peaks()
         self.changes += 1
 
     def _put(self, name: str, standing: NodeStanding) -> None:

@@ -55,4 +55,14 @@ OF_IN_FLIGHT = (
         (Change(product.ROW_VALUES, "eviction_value", "eviction.first_issued_us", "None"),),
         (HELD,),
     ),
+    Mutation(
+        "let what was observed be tried without a slot",
+        (Change(product.HELD_ATTEMPTS, "_is_only_observed", "eviction.first_issued_us == ONLY_OBSERVED_US", "False"),),
+        (HELD,),
+    ),
+    Mutation(
+        "count a share of the nodes of a cluster before it was forgotten",
+        (Change(product.STEERING_LIMITS, "Limits._bucket", "isinstance(bucket, Slots)", "False"),),
+        (SLOTS,),
+    ),
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from typing import Any
 
@@ -57,6 +58,11 @@ def pod(number: int, seconds: float, *, is_deleted: bool = False, phase: str = "
     )
 
 
+def told(number: int, seconds: float, outcome: str, *, attempt: int = 1) -> Statement:
+    content = {"evictionId": f"e{number}", "attempt": attempt, "outcome": outcome}
+    return dataclasses.replace(pod(number, seconds), kind="Result", content=content)
+
+
 def wrong(commands: list[SeenCommand], *said: Statement, **limit: Any) -> set[str]:
     clause = {"count": 1, "of": "pods", "per": "cluster", "countsSeconds": 60} | limit
     value = json.dumps({"kind": "Brake", "inFlight": clause}).encode()
@@ -65,6 +71,9 @@ def wrong(commands: list[SeenCommand], *said: Statement, **limit: Any) -> set[st
 
 
 MANY = {"too many in flight"}
+OBSERVED = [evict(0, 9), evict(1, 10)]
+TRIED = [*OBSERVED, evict(0, 18, attempt=2)]
+SILENT = [evict(0, 9), evict(1, 17.5), evict(0, 18, attempt=2)]
 
 
 @pytest.mark.parametrize(
@@ -80,6 +89,9 @@ MANY = {"too many in flight"}
         pytest.param([evict(0, 9), evict(1, 10)], [pod(0, 9.5, phase="Failed")], {}, set(), id="finished"),
         pytest.param([evict(0, 9), evict(1, 10)], [pod(0, 9.5)], {}, MANY, id="still there"),
         pytest.param([evict(0, 9), evict(1, 10)], [pod(0, 10.5, is_deleted=True)], {}, MANY, id="gone too late"),
+        pytest.param(OBSERVED, [told(0, 9.5, "Observed")], {}, set(), id="observed"),
+        pytest.param(TRIED, [told(0, 9.5, "Observed"), told(0, 17, "Refused")], {}, MANY, id="then tried"),
+        pytest.param(SILENT, [told(0, 17, "Observed")], {}, set(), id="observed as it was tried"),
         pytest.param([evict(0, 9), evict(1, 80)], [], {}, set(), id="stuck"),
         pytest.param([evict(0, 1), evict(1, 2)], [], {}, set(), id="the limit was not known"),
     ],

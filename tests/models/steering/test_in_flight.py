@@ -202,6 +202,42 @@ def test_a_share_grows_with_its_zone() -> None:
     assert len(line.took) == 3
 
 
+def test_a_share_is_of_the_nodes_counted_now() -> None:
+    line = Flights(slots(None, share_percent=10, of=InFlightUnit.NODES))
+    old, new = KnownNodes(), KnownNodes()
+    old.take("n0", NodeStanding("", is_unhealthy=False), 1)
+    line.ask(subject(pod_uid="u0", node="n0", known=old))
+    for number in range(100):
+        new.take(f"n{number}", NodeStanding("", is_unhealthy=False), 1)
+    for number in range(30):
+        line.ask(subject(pod_uid=f"u{number}", node=f"n{number}", known=new))
+    assert len(line.flying) == 10
+
+
+class Name(bytes):
+    """A node's name that counts how often names are looked up."""
+
+    __slots__ = ()
+    looks = 0
+
+    def __hash__(self) -> int:
+        Name.looks += 1
+        return super().__hash__()
+
+
+def test_asking_costs_the_same_however_many_have_slots() -> None:
+    limits, many = Limits(), 500
+    limits.begin(NOW_US)
+    wanted: list[PolicyInFlight | PolicyLimit] = [slots(2 * many, of=InFlightUnit.NODES)]
+    wanted.append(PolicyLimit(evictions=1, in_seconds=10))
+    Name.looks = 0
+    for number in range(many):
+        pod = subject(pod_uid=f"u{number}", node=f"n{number}")
+        by = [limited(limit, pod, name=f"p{n}") for n, limit in enumerate(wanted)]
+        limits.ask((Name(f"n{number}".encode()), pod.pod_uid), pod, by, NOW_US)
+    assert Name.looks < 50 * many
+
+
 def test_a_slot_and_a_token_are_both_needed() -> None:
     line, many = Flights(slots(2), PolicyLimit(evictions=1, in_seconds=10)), pods(4)
     for pod in many:

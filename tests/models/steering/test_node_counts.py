@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 from hypothesis import given
@@ -124,6 +124,29 @@ def test_a_hundred_zones_keep_peaks() -> None:
     history = known.history()
     assert history is not None
     assert set(history.peaks) == {f"z{number}" for number in range(20, MOST_ZONES_WITH_PEAKS + 20)}
+
+
+class Zones(dict[str, Any]):
+    """Zones that count how often all of them are looked at."""
+
+    __slots__ = ()
+    looks = 0
+
+    def values(self) -> Any:
+        Zones.looks += 1
+        return super().values()
+
+
+def test_a_healthy_node_costs_the_same_in_many_zones() -> None:
+    known = KnownNodes()
+    known._zones = Zones()
+    Zones.looks = 0
+    for number in range(2 * MOST_ZONES_WITH_PEAKS):
+        known.take(f"n{number}", NodeStanding(f"z{number}", is_unhealthy=False), number)
+    assert Zones.looks == 0
+    for number in range(MOST_ZONES_WITH_PEAKS):
+        known.take(f"n{number}", NodeStanding(f"z{number}", is_unhealthy=True), 1_000)
+    assert Zones.looks == 0
 
 
 def test_times_of_a_wrong_clock_are_capped() -> None:

@@ -40,6 +40,9 @@ class Flying(Braked):
     def flying(self) -> set[str]:
         return set(self.issued("held")) - self.gone
 
+    def tried(self) -> set[str]:
+        return {one["podUid"] for one in self.evicts["held"] if one["attempt"] > 1}
+
 
 @pytest.mark.parametrize("kills", [False, True], ids=["", "a worker is killed at each step"])
 def test_the_next_goes_when_one_is_gone(kills: bool) -> None:  # noqa: FBT001 - a case
@@ -91,6 +94,25 @@ def test_what_is_only_observed_counts_no_longer() -> None:
     world.answer("held", "Observed")
     world.run(20.5)
     assert len(world.flying()) == 2
+
+
+@pytest.mark.parametrize("kills", [False, True], ids=["", "a worker is killed"])
+def test_what_was_observed_needs_a_slot_again(kills: bool) -> None:  # noqa: FBT001 - a case
+    world, step = Flying(count=3), 20.0
+    world.run(step)
+    while len(world.flying()) < PODS:
+        world.answer("held", "Observed")
+        step += 0.01
+        world.run(step)
+    world.answer("held", "Observed")
+    world.answer("held", "Failed")
+    for until in (60, 60 + STUCK / 2, 20 + STUCK):
+        if kills:
+            world.die()
+        world.run(until)
+        assert len(world.tried()) == 3
+    world.run(60 + STUCK)
+    assert len(world.tried()) == 6, "they count from their second attempt"
 
 
 @pytest.mark.parametrize("kills", [False, True], ids=["", "a worker is killed"])
