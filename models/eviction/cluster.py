@@ -138,7 +138,8 @@ class Cluster:
         """Forget what is known of all its pods; its nodes are gone."""
         self.addresses.clear()
         if self.workloads is not None:
-            self.workloads = Workloads()
+            before, self.workloads = self.workloads, Workloads()
+            self.workloads.changed.update(before.changed, before.owners())  # their records may stand
 
     def count_nodes(self) -> None:
         """Count its nodes, as its rows say; later changes change the counts."""

@@ -212,6 +212,22 @@ def test_a_forgotten_cluster_takes_its_owners_along(world: PublishedOwners) -> N
     assert [one.pods for one in world.standing.values()] == [PodLosses(bound=1, leaving=1, held=0)]
 
 
+@pytest.mark.parametrize("taken_note", [True, False])
+def test_forgotten_and_heard_at_once_no_owner_loses_pods(world: PublishedOwners, *, taken_note: bool) -> None:
+    """The turn in between does not see that the cluster was gone."""
+    world.run(1)
+    assert world.standing
+    if not taken_note:
+        world.node("ill")
+    world.raw("lab", "nodes", {"type": "FORGET"})
+    world.now_us += SECOND_US // 5
+    world.heartbeat()
+    world.publish()
+    world.check_owners()
+    assert world.counting() == {}
+    assert world.standing == {}
+
+
 def test_a_node_that_changes_its_zone_is_told(world: PublishedOwners) -> None:
     world.run(1)
     world.node("ill", UNREACHABLE, zone="z2")
