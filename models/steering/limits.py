@@ -193,6 +193,7 @@ class Limits:
         Returns:
             None if it may go; else `LimitedBy.by` of the limit for which it waits.
         """
+        self._sweep(now_us)
         wanted = [self._bucket(each, subject, now_us) for each in limits]
         before = self._of.pop(place, ())
         for bucket in before:
@@ -271,6 +272,12 @@ class Limits:
             bucket.look_at_us = next_us
             heapq.heappush(self._looks, (next_us, bucket.number, bucket))
 
+    def _sweep(self, now_us: int) -> None:
+        """Drop buckets that are as new; not while an eviction has some of them in hand, and takes their tokens."""
+        if len(self._buckets) >= self._swept:
+            self._buckets = {name: one for name, one in self._buckets.items() if not one.is_as_new(now_us)}
+            self._swept = max(_LEAST_SWEPT, 2 * len(self._buckets))
+
     def _bucket(self, limited: LimitedBy, subject: Subject, now_us: int) -> _Bucket | Slots:
         limit = limited.limit
         if isinstance(limit, PolicyInFlight):
@@ -280,9 +287,6 @@ class Limits:
             if isinstance(bucket, Slots):
                 bucket.know(subject.known)
             return bucket
-        if len(self._buckets) >= self._swept:
-            self._buckets = {name: one for name, one in self._buckets.items() if not one.is_as_new(now_us)}
-            self._swept = max(_LEAST_SWEPT, 2 * len(self._buckets))
         self._made += 1
         if isinstance(limit, PolicyInFlight):
             made: _Bucket | Slots = Slots(limit, limited.name[-1], subject.known, self._made)

@@ -175,6 +175,22 @@ def test_full_buckets_are_not_kept() -> None:
     assert len(limits._buckets) <= 2_000
 
 
+def test_a_sweep_keeps_the_bucket_that_gives_a_token() -> None:
+    """The second bucket of an eviction is made where there are as many as are kept without a look."""
+    limits, slow = Limits(), PolicyLimit(evictions=1, in_seconds=3_600)
+    limits.begin(OLD_US)
+
+    def ask(number: int, now_us: int, *names: str) -> str | None:
+        pod = subject(pod_uid=f"u{number}", due_us=now_us)
+        return limits.ask((b"c/n", pod.pod_uid), pod, [limited(slow, pod, name=name) for name in names], now_us)
+
+    for number in range(limits_module._LEAST_SWEPT):
+        assert ask(number, NOW_US, f"p{number}") is None
+    later_us = NOW_US + 7_200 * SECOND_US
+    assert ask(-1, later_us, "p0", "new") is None
+    assert ask(-2, later_us, "p0", "other") == "policy/p0/1/limit"
+
+
 def test_leaving_and_coming_back_does_not_lengthen_the_line() -> None:
     line = Line(PolicyLimit(evictions=1, in_seconds=3_600))
     first, second = pods(2)
