@@ -15,7 +15,7 @@ from evictstream.streams.errors import ExitCode, FoundProblemError
 
 if TYPE_CHECKING:
     from evictstream.models.messages.incident import Incident
-    from evictstream.models.messages.policy import IncidentVerdict, Policy
+    from evictstream.models.messages.policy import IncidentAnswer, IncidentVerdict, Policy
     from evictstream.streams.settings import Settings
 
 app = typer.Typer(add_completion=False, rich_markup_mode="markdown")
@@ -131,28 +131,16 @@ def _answer(
     seconds: int | None,
     output: OutputFormat,
 ) -> ExitCode:
-    from evictstream.kit.cli.policy_revisions import answered
     from evictstream.models.instants import instant_text, microseconds
-    from evictstream.models.messages.codec import encode
     from evictstream.models.messages.policy import IncidentAnswer
-    from evictstream.streams.broker.steering_readers import PoliciesReader
-    from evictstream.streams.cli.steering_records import check_why, open_records, open_writer, who
+    from evictstream.streams.cli.steering_records import check_why, who
 
     check_why(why)
-    incident, topic = _known(settings, incident_id), settings.policies_topic
-    now = dt.datetime.now(dt.UTC)
+    incident = _known(settings, incident_id)
     answer = IncidentAnswer(
-        incident=incident.id,
-        verdict=verdict,
-        why=why,
-        by=who(),
-        answered_at=now,
-        expires_at=None if seconds is None else now + dt.timedelta(seconds=seconds),
+        incident=incident.id, verdict=verdict, why=why, by=who(), answered_at=dt.datetime.now(dt.UTC)
     )
-    with open_records(settings, topic, PoliciesReader) as reader:
-        policy = answered(reader.policies, incident.policy, answer)
-        with open_writer(settings, topic, reader) as writer:
-            writer.append(policy.name, encode(policy))
+    policy, answer = _write(settings, incident.policy, answer, seconds)
     expires_at = None if answer.expires_at is None else instant_text(microseconds(answer.expires_at))
     if output is OutputFormat.JSON:
         fields = {"incident": incident.id, "verdict": str(verdict), "policy": policy.name, "revision": policy.revision}
@@ -160,6 +148,32 @@ def _answer(
     else:
         say(_sentence(incident, policy, expires_at))
     return ExitCode.DONE
+
+
+def _write(
+    settings: Settings, policy_name: str, answer: IncidentAnswer, seconds: int | None
+) -> tuple[Policy, IncidentAnswer]:
+    """Write an answer that counts for some seconds; returns the policy, and the answer with its end."""
+    import msgspec
+
+    from evictstream.kit.cli.policy_revisions import answered
+    from evictstream.models.instants import SECOND_US, moment_at
+    from evictstream.models.messages.codec import encode
+    from evictstream.streams.broker.steering_readers import PoliciesReader
+    from evictstream.streams.cli.steering_records import open_records, open_writer
+
+    topic = settings.policies_topic
+    with open_records(settings, topic, PoliciesReader) as reader, open_writer(settings, topic, reader) as writer:
+        if seconds is not None:  # by Kafka's clock, as holds; a revision that answers nothing yet tells it
+            same = answered(reader.policies, policy_name, applied_at=answer.answered_at)
+            writer.append(policy_name, encode(same))
+            now_us = reader.policies.standing[policy_name].appended_us
+            answer = msgspec.structs.replace(
+                answer, answered_at=moment_at(now_us), expires_at=moment_at(now_us + seconds * SECOND_US)
+            )
+        policy = answered(reader.policies, policy_name, answer, applied_at=answer.answered_at)
+        writer.append(policy_name, encode(policy))
+    return policy, answer
 
 
 def _sentence(incident: Incident, policy: Policy, expires_at: str | None) -> str:

@@ -69,8 +69,8 @@ def next_revision(name: str, policies: Policies, *, why: str, written: WrittenPo
     )
 
 
-def answered(policies: Policies, name: str, answer: IncidentAnswer) -> Policy:
-    """Return the record after the one that stands, with an answer to one of its incidents; it does as before.
+def answered(policies: Policies, name: str, *new: IncidentAnswer, applied_at: dt.datetime) -> Policy:
+    """Return the record after the one that stands, with new answers to its incidents; it does as before.
 
     Raises:
         FoundProblemError: there is no such policy any more, or its record cannot be read.
@@ -80,12 +80,13 @@ def answered(policies: Policies, name: str, answer: IncidentAnswer) -> Policy:
         raise FoundProblemError(
             f"there is no policy {name} any more, or it cannot be read", next_step="evictstream policy get shows them"
         )
-    others = [one for one in standing.kept_answers() if one.incident != answer.incident]
+    incidents = {one.incident for one in new}
+    others = [one for one in standing.kept_answers() if one.incident not in incidents]
     return msgspec.structs.replace(
         standing.policy,
         revision=standing.policy.revision + 1,
         by=who(),
-        applied_at=answer.answered_at,
+        applied_at=applied_at,
         earlier=standing.replaced_by(standing.policy.spec, time.time_ns() // 1_000),
-        answers=(answer, *others)[:MOST_INCIDENT_ANSWERS],
+        answers=(*new, *others)[:MOST_INCIDENT_ANSWERS],
     )

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import json
+import time
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from evictstream.models.instants import instant_us
+from evictstream.kit.cli import incidents
+from evictstream.models.instants import SECOND_US, instant_us
+from evictstream.models.messages.policy import IncidentVerdict
 from evictstream.streams.broker.admin import declare_topics
+from evictstream.streams.cli.output import OutputFormat
 from evictstream.streams.errors import ExitCode
 from evictstream.streams.settings import Settings
 from tests.kit.cli.test_status import send
@@ -64,6 +70,23 @@ def test_an_answer_is_a_revision_of_the_policy(held: Settings) -> None:
     assert run(held, "incidents", "reject", ID, "--why", "a mistake").returncode == 0
     (answer,) = answers(held)
     assert (answer["verdict"], answer.get("expiresAt")) == ("Rejected", None)
+
+
+@pytest.mark.parametrize("hours", [-5, 5])
+def test_an_approval_ends_by_the_clock_of_kafka(held: Settings, hours: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The clock of the machine that gives the command is hours behind, or ahead."""
+
+    class Wrong(dt.datetime):
+        @classmethod
+        def now(cls, tz: dt.tzinfo | None = None) -> Any:
+            return dt.datetime.now(tz) + dt.timedelta(hours=hours)
+
+    monkeypatch.setattr(incidents, "dt", SimpleNamespace(datetime=Wrong, UTC=dt.UTC, timedelta=dt.timedelta))
+    approved = IncidentVerdict.APPROVED
+    incidents._answer(held, ID, approved, why="no power", seconds=7_200, output=OutputFormat.TEXT)
+    (answer,) = answers(held)
+    ends_us = instant_us(answer["expiresAt"])
+    assert abs(ends_us - time.time_ns() // 1_000 - 7_200 * SECOND_US) < 60 * SECOND_US
 
 
 def test_an_answer_outlasts_a_change_of_the_policy(held: Settings, tmp_path: Path) -> None:
