@@ -60,7 +60,7 @@ def holds(
     with StopSignals() as stop_signals, contextlib.ExitStack() as stack:
         opened = ask_regions(regions, lambda settings: stack.enter_context(open_brakes(settings)))
         opened.warn_of_problems()
-        counted = {name: _counted(regions[name], reader) for name, reader in opened.found.items()} if count else {}
+        counted, is_whole = _counted(regions, opened.found) if count and opened.found else ({}, True)
         kind = brakes_kind(present_us, is_counted=count, has_regions=HERE not in regions)
         printer = ListPrinter(kind, output)
         known = _listed(opened.found, counted)
@@ -76,7 +76,7 @@ def holds(
             for what, item in changes(known, seen, lambda one: one):
                 printer.change(what, item)
             known = seen
-    return ExitCode.DONE if opened.is_whole else ExitCode.FOUND_PROBLEM
+    return ExitCode.DONE if opened.is_whole and is_whole else ExitCode.FOUND_PROBLEM
 
 
 def _listed(
@@ -95,8 +95,15 @@ def _listed(
     }
 
 
-def _counted(settings: Settings, reader: BrakesReader) -> Counter[str]:
+def _counted(
+    regions: Mapping[str, Settings], readers: Mapping[str, BrakesReader]
+) -> tuple[dict[str, Counter[str]], bool]:
+    """Count what brakes hold, by region; whether the state of each region could be read. Warns of the others."""
     from evictstream.kit.see.brakes import count_held
+    from evictstream.streams.cli.regions import ask_regions
 
-    read = read_known_cluster(settings, None)
-    return count_held(reader.brakes, read.state, present_us())
+    read = ask_regions({name: regions[name] for name in readers}, lambda settings: read_known_cluster(settings, None))
+    read.warn_of_problems()
+    now_us = present_us()
+    counted = {name: count_held(readers[name].brakes, one.state, now_us) for name, one in read.found.items()}
+    return counted, read.is_whole

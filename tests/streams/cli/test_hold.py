@@ -154,6 +154,18 @@ def test_each_region_is_asked_and_one_that_is_gone_reported(declared: Settings) 
 
 
 @pytest.mark.kafka
+def test_brakes_of_a_region_without_state_are_shown(declared: Settings) -> None:
+    assert run(declared, "hold", "--all", *WHY, "--for", "2h", "--id", "b1").returncode == 0
+    regions = f"near={declared.required_bootstrap_servers()}"
+    seen = run(
+        declared, "holds", "--count", "-o", "json", EVICTSTREAM_REGIONS=regions, EVICTSTREAM_APPLICATION_ID="nothing"
+    )
+    assert seen.returncode == ExitCode.FOUND_PROBLEM
+    assert [(one["id"], "evictions" in one) for one in json.loads(seen.stdout)["items"]] == [("b1", False)]
+    assert b"region near: " in seen.stderr
+
+
+@pytest.mark.kafka
 def test_with_b_given_regions_are_not_asked(declared: Settings) -> None:
     (dead,) = free_ports(1)
     asked = ("-b", declared.required_bootstrap_servers(), "hold", "--all", *WHY, "--for", "2h", "-o", "json")
