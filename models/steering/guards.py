@@ -12,15 +12,12 @@ from evictstream.models.instants import SECOND_US
 from evictstream.models.kubernetes.traits import NodeLabels
 from evictstream.models.messages.policy import PolicyGuard, PolicySelection, PolicySpec
 from evictstream.models.steering.holds import Subject
+from evictstream.models.steering.node_counts import DELETED_NODE_COUNTS_US
 from evictstream.models.steering.patterns import Patterns, trait_patterns
 
 LOOK_AROUND_US: Final = SECOND_US
 """So long what is due at once waits under a guard: a storm shows how large it is. Taints of one cause come within it,
 as long as their writer is not slowed down on purpose."""
-
-DELETED_COUNTS_US: Final = 600 * SECOND_US
-"""So long a deleted node counts among those that are known: a storm that deletes nodes, or an autoscaler, does not make
-the guard stricter at once."""
 
 Span = tuple[int, int | None]
 """From an instant to another one, both in it; None for no end."""
@@ -152,7 +149,7 @@ class GuardCount:
         if node.gone_us is not None:
             # Its zone and labels are gone too: it counts if it did, or if nothing is said of these.
             if before is not None or (not self._selected.names_traits and self._counts(node)):
-                self._gone[node.name] = node.gone_us + DELETED_COUNTS_US
+                self._gone[node.name] = node.gone_us + DELETED_NODE_COUNTS_US
             return
         if is_counted:
             self._taints[node.name] = taints

@@ -19,7 +19,8 @@ from evictstream.models.instants import SECOND_US
 from evictstream.models.messages.policy import LONGEST_POLICY_SPREAD_SECONDS
 
 DELETED_NODE_COUNTS_US: Final = 600 * SECOND_US
-"""So long a deleted node counts on: within minutes an autoscaler has replaced it, or the outage has shown."""
+"""So long a deleted node counts on, for holds and guards: within minutes an autoscaler has replaced it, or the outage
+has shown. A storm that deletes nodes does not make a guard stricter at once."""
 
 STILL: Final = 1 << 62
 """Until when something is so that is so now."""

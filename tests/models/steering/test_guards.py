@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from evictstream.models.instants import SECOND_US
 from evictstream.models.messages.policy import PolicyGuard, PolicySelection, PolicySpec
-from evictstream.models.steering.guards import DELETED_COUNTS_US, Exceeded, GuardCount, GuardedNode
+from evictstream.models.steering.guards import Exceeded, GuardCount, GuardedNode
+from evictstream.models.steering.node_counts import DELETED_NODE_COUNTS_US
 
 WITHIN = 10
 GUARD = PolicyGuard(count=2, within_seconds=WITHIN)
@@ -86,7 +87,7 @@ def test_a_deleted_node_is_known_for_a_while() -> None:
         count.see(node(f"n{number}"))
     count.see(GuardedNode("n0", gone_us=SECOND_US))
     assert count.known == 3
-    count.exceeded(SECOND_US + DELETED_COUNTS_US, {})
+    count.exceeded(SECOND_US + DELETED_NODE_COUNTS_US, {})
     assert count.known == 2
     count.see(node("n0"))
     assert count.known == 3
