@@ -65,6 +65,7 @@ COMMANDS = {
     "policy": "Rules that hold evictions back: apply, show, compare, delete.",
     "incidents": "Show what guards hold, and approve or reject it.",
     "cluster": "Forget a cluster that is gone.",
+    "handover": "Take evictions over where the built-in controller cannot be switched off.",
     "status": "Show the fleet: clusters, unhealthy nodes, what is evicted and what waits.",
     "get": "Show what is pending: evictions, nodes, clusters, dead letters.",
     "describe": "Show all that is known of a pod or a node.",

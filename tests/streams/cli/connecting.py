@@ -56,6 +56,7 @@ ALONE: Final = {
     "broker",
     "completion",
     "config",
+    "handover policy",
     "policy test",
     "rules taint",
     "rules tolerations",
