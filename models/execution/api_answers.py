@@ -101,6 +101,10 @@ _KINDS: Final = {"pods": "Pod", "nodes": "Node"}
 _OBJECT_CODES: Final = frozenset({401, 404, 409, 429})
 """From a webhook these are not final: it may answer differently for the object later."""
 
+_BUDGET_CODES: Final = frozenset({403, 429})
+"""With these a disruption budget refuses an eviction: 403 if its status is not usable now (Kubernetes 1.37)."""
+
+_BUDGET_CAUSE: Final = "DisruptionBudget"
 _UNAVAILABLE: Final = frozenset({503, 504})
 _OTHER_REFUSALS: Final = {403: Meaning.REFUSED, 409: Meaning.CHANGED}
 
@@ -142,13 +146,15 @@ def _of_refusal(code: int, status: _AnyObject, plural: str, name: str, *, has_re
     details = status.details or _Details()
     if WEBHOOK.search(status.message or ""):
         return Meaning.OBJECT_WAITS if code in _OBJECT_CODES or code >= 500 else Meaning.REFUSED  # noqa: PLR2004
+    if code in _BUDGET_CODES and any(cause.reason == _BUDGET_CAUSE for cause in details.causes or ()):
+        return Meaning.BUDGET
     is_of_object = details.name == name
     if code == 404:  # noqa: PLR2004
         is_gone = status.reason == "NotFound" and is_of_object and details.kind == plural
         return Meaning.GONE if is_gone else Meaning.DOUBTFUL
     if code == 429:  # noqa: PLR2004
         has_time = has_retry_after or bool(details.retry_after_seconds)
-        return _of_too_many(details, is_of_object=is_of_object, has_time=has_time)
+        return _of_too_many(is_of_object=is_of_object, has_time=has_time)
     if code == 401:  # noqa: PLR2004 - a policy may answer so, and names the object
         return Meaning.REFUSED if is_of_object else Meaning.CREDENTIALS
     if code in _UNAVAILABLE:
@@ -158,9 +164,7 @@ def _of_refusal(code: int, status: _AnyObject, plural: str, name: str, *, has_re
     return _OTHER_REFUSALS.get(code, Meaning.FAILED)
 
 
-def _of_too_many(details: _Details, *, is_of_object: bool, has_time: bool) -> Meaning:
-    if any(cause.reason == "DisruptionBudget" for cause in details.causes or ()):
-        return Meaning.BUDGET
+def _of_too_many(*, is_of_object: bool, has_time: bool) -> Meaning:
     if is_of_object:
         return Meaning.OBJECT_WAITS
     return Meaning.CLUSTER_WAITS if has_time else Meaning.DOUBTFUL

@@ -206,8 +206,13 @@ OF_ENDS = (
     ),
     Mutation(
         "take a budget's refusal for the server's",
-        (Change(product.API_ANSWERS, "_of_too_many", "cause.reason == 'DisruptionBudget'", "False"),),
+        (Change(product.API_ANSWERS, "_of_refusal", "cause.reason == _BUDGET_CAUSE", "False"),),
         (f"{ANSWERS}::test_an_answer_counts_by_who_gave_it",),
+    ),
+    Mutation(
+        "take a budget's 403 for a right that is missing",
+        (Change(product.API_ANSWERS, "_of_refusal", "code in _BUDGET_CODES", "code == 429"),),
+        (f"{ANSWERS}::test_a_budget_that_is_unusable_now_only_delays",),
     ),
     Mutation(
         "take a proxy's 404 for the API server's",

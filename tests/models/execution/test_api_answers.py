@@ -74,6 +74,37 @@ def test_an_answer_counts_by_who_gave_it(code: int, body: Any, meaning: Meaning)
     assert found.meaning is Meaning.DONE or str(code) in found.text or code == 200
 
 
+UNUSABLE = "DisruptedPods map too big - too many evictions not confirmed by PDB controller"
+
+
+def forbidden_by_budget(why: str, *, has_cause: bool = True, message: str = "") -> bytes:
+    """Write the answer of the Eviction API about a budget whose status cannot be used: 1.37 adds the cause."""
+    cause = {
+        "reason": "DisruptionBudget",
+        "message": f"The disruption budget web does not allow evicting pods currently: {why}",
+    }
+    answer = status(
+        "Forbidden",
+        message or f'poddisruptionbudget.policy "web" is forbidden: {why}',
+        name="web",
+        group="policy",
+        kind="poddisruptionbudget",
+        **({"causes": [cause]} if has_cause else {}),
+    )
+    return json.dumps(answer | {"metadata": {}, "status": "Failure", "code": 403}).encode()
+
+
+@pytest.mark.parametrize("why", ["pdb disruptions allowed is negative", UNUSABLE])
+def test_a_budget_that_is_unusable_now_only_delays(why: str) -> None:
+    found = read_api_answer(403, forbidden_by_budget(why), plural="pods", name="a")
+    assert found.meaning is Meaning.BUDGET
+    assert why in found.text
+    before = read_api_answer(403, forbidden_by_budget(why, has_cause=False), plural="pods", name="a")
+    assert before.meaning is Meaning.REFUSED
+    of_webhook = read_api_answer(403, forbidden_by_budget(why, message=DENIED), plural="pods", name="a")
+    assert of_webhook.meaning is Meaning.REFUSED
+
+
 def test_a_node_is_gone_only_as_a_node() -> None:
     gone = status("NotFound", name="a", kind="nodes")
     assert read_api_answer(404, json.dumps(gone).encode(), plural="nodes", name="a").meaning is Meaning.GONE

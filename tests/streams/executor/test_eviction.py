@@ -217,6 +217,13 @@ DENIED = 'admission webhook "machines.example.com" denied the request: eviction 
             "put off",
             id="a disruption budget",
         ),
+        pytest.param(
+            ExecutorMode.EVICT,
+            "create pods/eviction",
+            Fault(status=403, cause="DisruptionBudget"),
+            "put off",
+            id="a disruption budget whose status cannot be used",
+        ),
         pytest.param(ExecutorMode.EVICT, "create pods/eviction", 500, "put off", id="several disruption budgets"),
         pytest.param(ExecutorMode.EVICT, "create pods/eviction", 404, Outcome.GONE, id="evict 404"),
         pytest.param(ExecutorMode.DELETE, "get pods", PAGE, "put off", id="a proxy's 404"),
@@ -254,6 +261,11 @@ def test_a_budget_names_its_own_pause(api: FakeApi, connection: Connection) -> N
 
     assert isinstance(found, PutOff)
     assert found.seconds == 7
+
+    api.trouble["create pods/eviction"] = [Fault(status=403, cause="DisruptionBudget")]
+    unusable = evictor(connection, ExecutorMode.EVICT).evict(command(), 0)
+    assert isinstance(unusable, PutOff)
+    assert unusable.seconds == eviction.BUDGET_SECONDS
 
 
 @pytest.mark.parametrize(
