@@ -10,6 +10,7 @@ import json
 from typing import Any, Final
 
 from evictstream.models.messages.fleet import LONGEST_LABEL_KEY, LONGEST_LABEL_VALUE, MOST_CLUSTER_LABELS
+from evictstream.streams.handover.policy_objects import MOST_MORE
 from evictstream.streams.settings import Settings
 from tests.deploy.pages import ROOT
 
@@ -45,6 +46,7 @@ _TEXT: Final[Schema] = {"type": "string"}
 _GIVEN: Final[Schema] = {"type": "string", "minLength": 1}
 _NAME: Final[Schema] = {"type": "string", "maxLength": 253, "pattern": "^([a-z0-9]([-a-z0-9.]*[a-z0-9])?)?$"}
 _GIVEN_NAME: Final[Schema] = {**_NAME, "minLength": 1}
+_GIVEN_NAMESPACE: Final[Schema] = {"type": "string", "maxLength": 63, "pattern": "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"}
 _PORT: Final[Schema] = {"type": "integer", "minimum": 1, "maximum": 65535}
 _TEXTS: Final[Schema] = {"type": "object", "additionalProperties": _TEXT}
 # As evictstream.streams.feed.cluster_labels reads them.
@@ -175,6 +177,14 @@ def schema() -> Schema:
         # A user that is not root may listen from 1024 on.
         "health": _closed({"port": {**_PORT, "minimum": 1024}}),
         "rbac": _closed({"create": _FLAG}),
+        "handover": _closed(
+            {
+                "enabled": _FLAG,
+                "more": {"type": ["integer", "null"], "minimum": 1, "maximum": MOST_MORE},
+                "guard": _FLAG,
+                "excludedNamespaces": {"type": "array", "items": _GIVEN_NAMESPACE},
+            }
+        ),
         "networkPolicy": _closed(
             {
                 "enabled": _FLAG,
@@ -200,6 +210,7 @@ def schema() -> Schema:
         "fullnameOverride": {"type": "string", "maxLength": 40, "pattern": "^([a-z]([-a-z0-9]*[a-z0-9])?)?$"},
     }
     one_cluster = {"clusters": {"maxItems": 1, "items": {"properties": {"context": {"maxLength": 0}}}}}
+    no_policy = {"handover": {"properties": {"enabled": {"const": False}}}}
     no_program = {program: {"properties": {"enabled": {"const": False}}} for program in ("feed", "executor")}
     return {
         "$schema": "http://json-schema.org/draft-07/schema#",
@@ -207,6 +218,7 @@ def schema() -> Schema:
         **_closed(values, ("image", "clusters", "kafka")),
         "allOf": [
             _where({"kubeconfigSecretName": {"const": ""}}, one_cluster),
+            _where({"kubeconfigSecretName": {"minLength": 1}}, no_policy),
             {"if": {"not": {"properties": no_program}}, "then": {"properties": {"clusters": {"minItems": 1}}}},
         ],
     }

@@ -63,6 +63,11 @@ TAKEN: Final[dict[str, Values]] = {
         "networkPolicy": {"enabled": False},
         "podDisruptionBudget": {"enabled": False},
     },
+    "handover": {"handover": {"enabled": True}},
+    "handover without a backstop": {"handover": {"enabled": True, "more": None, "guard": False}},
+    "handover of some": {
+        "handover": {"enabled": True, "more": 31_536_000, "excludedNamespaces": ["gke-managed-system", "kube-system"]}
+    },
     "all there is": {
         "fullnameOverride": "evictions",
         "image": {"tag": "1.2.3", "digest": f"sha256:{'0' * 64}", "pullPolicy": "Always"},
@@ -106,6 +111,13 @@ REFUSED: Final[dict[str, tuple[Values, str]]] = {
     "a label with a number": ({"feed": {"labels": {"tier": 1}}}, "/feed/labels/tier"),
     "a label with a space": ({"feed": {"labels": {"tier": "very good"}}}, "/feed/labels/tier"),
     "text for a flag": ({"worker": {"enabled": "yes"}}, "/worker/enabled"),
+    "no time for the built-in controller": ({"handover": {"more": 0}}, "/handover/more"),
+    "a length as text": ({"handover": {"more": "1h"}}, "/handover/more"),
+    "a pattern for a namespace": ({"handover": {"excludedNamespaces": ["gke-*"]}}, "/handover/excludedNamespaces/0"),
+    "a policy for clusters elsewhere": (
+        {"kubeconfigSecretName": "fleet", "handover": {"enabled": True}},
+        "/handover/enabled",
+    ),
     "a number for text": ({"image": {"tag": 1.2}}, "/image/tag"),
     "no image": ({"image": {"repository": ""}}, "/image/repository"),
     "a digest in the name": ({"image": {"repository": "evictstream@sha256:1"}}, "/image/repository"),

@@ -8,6 +8,7 @@ from typing import Final
 import pytest
 
 from evictstream.streams.feed.cluster_labels import labels_of
+from evictstream.streams.handover.policy_objects import policy_objects
 from tests.deploy.chart_values import LABELS, LEAST, REFUSED, TAKEN, Values, merged
 from tests.deploy.command_line import parse
 from tests.e2e.api_client import ApiClient, Object
@@ -53,7 +54,8 @@ def definition(kind: str) -> Object:
 def collection(what: Object) -> str:
     """Return where an object of this kind is created."""
     version = what["apiVersion"]
-    plural = {"NetworkPolicy": "networkpolicies"}.get(what["kind"], f"{what['kind'].lower()}s")
+    kind = what["kind"].lower()
+    plural = f"{kind[:-1]}ies" if kind.endswith("y") else f"{kind}s"
     scope = f"/namespaces/{NAMESPACE}" if "namespace" in what["metadata"] else ""
     return f"{'/apis/' if '/' in version else '/api/'}{version}{scope}/{plural}"
 
@@ -112,6 +114,30 @@ def test_labels_of_clusters_reach_the_feed() -> None:
     arguments = container["args"]
     given = [arguments[place + 1] for place, word in enumerate(arguments) if word == "--label"]
     assert labels_of(given) == LABELS
+
+
+@pytest.mark.parametrize(
+    ("values", "more", "guard", "excluded"),
+    [
+        pytest.param({}, 3600, True, [], id="default"),
+        pytest.param({"more": 86_400}, 86_400, True, [], id="more"),
+        pytest.param({"more": None, "guard": False}, None, False, [], id="none"),
+        pytest.param({"excludedNamespaces": ["a", "kube-system", "a"]}, 3600, True, ["a"], id="excluded"),
+    ],
+)
+def test_the_policy_is_that_of_the_command(
+    *, values: Values, more: int | None, guard: bool, excluded: list[str]
+) -> None:
+    objects = rendered(
+        merged(LEAST, {"handover": {"enabled": True, **values}}), "--show-only", "templates/handover.yaml"
+    )
+    for each in objects:
+        each["metadata"]["labels"] = {"app.kubernetes.io/name": each["metadata"]["labels"]["app.kubernetes.io/name"]}
+
+    def by_name(what: list[Object]) -> dict[tuple[str, str], Object]:
+        return {(each["kind"], each["metadata"]["name"]): each for each in what}
+
+    assert by_name(objects) == by_name(policy_objects(more, guard=guard, excluded=excluded))
 
 
 def test_names_and_selectors_depend_on_the_release_alone() -> None:

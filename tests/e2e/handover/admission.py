@@ -129,6 +129,10 @@ class Admission:
         wait_until(is_there)
         yield
 
+    def forget(self) -> None:
+        """Have the next test apply its policy, as this one changes it."""
+        self._now = None
+
     def probe(self) -> tuple[Object, Object | None]:
         """Return what becomes of a toleration and its entry now."""
         pod = self.dry(pod_with([PROBE]))
@@ -194,14 +198,16 @@ def adding_policy(name: str, toleration: Object, key: str) -> list[Object]:
     """Return a policy of somebody else, which adds a toleration to pods with the label `key` unless it is there."""
     has_none = f'!object.spec.?tolerations.orValue([]).exists(t, t.?key.orValue("") == "{toleration["key"]}")'
     fields = ", ".join(f"{name}: {json.dumps(value)}" for name, value in toleration.items())
-    expression = f"Object{{spec: Object.spec{{tolerations: [Object.spec.tolerations{{{fields}}}]}}}}"
+    # Kubernetes has added the tolerations for dead nodes before, so there is a list.
+    value = f"Object.spec.tolerations{{{fields}}}"
+    expression = f'[JSONPatch{{op: "add", path: "/spec/tolerations/-", value: {value}}}]'
     selector = {"matchLabels": {key: "yes"}}
     rule = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["pods"]}
     spec = {
         "reinvocationPolicy": "Never",
         "matchConstraints": {"objectSelector": selector, "resourceRules": [rule]},
         "matchConditions": [{"name": "absent", "expression": has_none}],
-        "mutations": [{"patchType": "ApplyConfiguration", "applyConfiguration": {"expression": expression}}],
+        "mutations": [{"patchType": "JSONPatch", "jsonPatch": {"expression": expression}}],
     }
     version = "admissionregistration.k8s.io/v1"
     return [

@@ -13,7 +13,7 @@ from tests.e2e.handover.admission import MORE, Admission
 @pytest.fixture(scope="session")
 def plane(built_binaries: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
     """A control plane with all built-in controllers on."""
-    with ControlPlane(tmp_path_factory.mktemp("handover"), taint_eviction=True) as found:
+    with ControlPlane(tmp_path_factory.mktemp("handover"), taint_eviction=True, users=["nobody"]) as found:
         yield found
 
 
