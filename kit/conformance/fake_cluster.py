@@ -7,12 +7,14 @@ versions that are forgotten, UIDs as preconditions, pods that terminate for a wh
 from __future__ import annotations
 
 import bisect
+import contextlib
 import copy
 import heapq
 import threading
 import time
 import uuid
 from collections import OrderedDict
+from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 from evictstream.kit.conformance.fake_faults import FakeAnswer, FakeRequest, Object, refusal
@@ -27,7 +29,14 @@ GRACE_SECONDS: Final = 30
 LISTINGS_KEPT: Final = 64
 """Lists whose next page may still be asked for; older ones have expired, as they do after some minutes."""
 
-PLURALS: Final = {"nodes": "Node", "pods": "Pod"}
+EVICTION_REQUEST: Final = "EvictionRequest"
+EVICTION_REQUESTS: Final = "evictionrequests"
+LIFECYCLE_VERSION: Final = "lifecycle.k8s.io/v1alpha1"
+
+PLURALS: Final = {"nodes": "Node", "pods": "Pod", EVICTION_REQUESTS: EVICTION_REQUEST}
+
+_COLLECTED_SECONDS: Final = 0.3
+"""How long an EvictionRequest outlasts the pod that owns it: what a real garbage collector took."""
 
 
 class WatchedChange(NamedTuple):
@@ -49,6 +58,7 @@ class FakeCluster:
         events: by name, as they were created and patched.
         forbidden: `delete pods` and the like: an access review says no, and so does the request itself.
         termination_seconds: how long a deleted pod terminates; None: it is gone at once.
+        serves_requests: whether it serves EvictionRequests, as with the gate `EvictionRequestAPI`.
     """
 
     def __init__(self) -> None:
@@ -58,11 +68,19 @@ class FakeCluster:
         self.events: dict[str, Object] = {}
         self.forbidden: set[str] = set()
         self.termination_seconds: float | None = None
+        self.serves_requests = False
         self._changes: list[WatchedChange] = []
         self._oldest = 0
         self._changed = threading.Condition(threading.RLock())
         self._listings: OrderedDict[str, list[Object]] = OrderedDict()
+        self._unowned: dict[str, float] = {}  # by name of a request: when its pod was first seen to be gone
         self._ends: list[tuple[float, str, str]] = []  # when, name and UID of pods that terminate
+
+    @contextlib.contextmanager
+    def changing(self) -> Iterator[None]:
+        """Let nothing else change meanwhile."""
+        with self._changed:
+            yield
 
     def put(self, kind: str, name: str, *, uid: str | None = None, **parts: Object) -> Object:
         """Add an object, or change the one of this name; returns it."""
@@ -99,7 +117,7 @@ class FakeCluster:
         """Answer with one object."""
         with self._changed:
             stored = self._stored(kind, request)
-        return _not_found(request) if stored is None else FakeAnswer(200, {"kind": kind, "apiVersion": "v1", **stored})
+        return _not_found(request) if stored is None else FakeAnswer(200, head(kind) | stored)
 
     def page(self, kind: str, request: FakeRequest) -> FakeAnswer:
         """Answer with a page of a list; all its pages are of the version of the first."""
@@ -118,7 +136,7 @@ class FakeCluster:
         begin = int(place or 0)
         end = begin + (int(query.get("limit", "0") or 0) or len(items))
         meta = {"resourceVersion": at.partition(":")[0]} | ({"continue": f"{at}/{end}"} if end < len(items) else {})
-        return FakeAnswer(200, {"kind": f"{kind}List", "apiVersion": "v1", "metadata": meta, "items": items[begin:end]})
+        return FakeAnswer(200, head(kind) | {"kind": f"{kind}List", "metadata": meta, "items": items[begin:end]})
 
     def changes_after(self, version: int) -> list[WatchedChange] | None:
         """List changes of all kinds; None if some of them are forgotten, or lie ahead."""
@@ -180,6 +198,20 @@ class FakeCluster:
                 pod = self.objects.get(("Pod", name))
                 if pod is not None and pod["metadata"]["uid"] == uid:
                     self.remove("Pod", name)
+            if self.serves_requests:
+                self._collect()
+
+    def _collect(self) -> None:
+        """Remove EvictionRequests whose pods are gone, as the garbage collector does."""
+        uids = {item["metadata"]["uid"] for (kind, _), item in self.objects.items() if kind == "Pod"}
+        now = time.monotonic()
+        for (kind, name), item in list(self.objects.items()):
+            owners = item["metadata"].get("ownerReferences") or ()
+            if kind != EVICTION_REQUEST or not owners or any(owner["uid"] in uids for owner in owners):
+                continue
+            if now - self._unowned.setdefault(name, now) >= _COLLECTED_SECONDS:
+                del self._unowned[name]
+                self.remove(kind, name)
 
     def _end(self, pod: Object, grace: int | None) -> Object:
         name, uid, spec = pod["metadata"]["name"], pod["metadata"]["uid"], pod.get("spec", {})
@@ -208,10 +240,20 @@ class FakeCluster:
         return changed
 
 
+def head(kind: str) -> Object:
+    """Return kind and version of an object."""
+    return {"kind": kind, "apiVersion": LIFECYCLE_VERSION if kind == EVICTION_REQUEST else "v1"}
+
+
 def is_selected(item: Object, request: FakeRequest) -> bool:
-    """Whether an object is in the namespace of a list or watch, and has what its `fieldSelector` names."""
+    """Whether an object is in the namespace of a list or watch, and has what its selectors name."""
     if request.namespace and item["metadata"].get("namespace") != request.namespace:
         return False
+    labels = item["metadata"].get("labels") or {}
+    for term in filter(None, request.query.get("labelSelector", "").split(",")):
+        name, _, wanted = term.replace("==", "=").partition("=")
+        if labels.get(name) != wanted:
+            return False
     for term in filter(None, request.query.get("fieldSelector", "").split(",")):
         path, _, wanted = term.replace("==", "=").partition("=")
         value = item

@@ -11,8 +11,9 @@ from http.server import BaseHTTPRequestHandler
 from typing import Any, Final
 from urllib.parse import parse_qsl, urlsplit
 
-from evictstream.kit.conformance.fake_cluster import PLURALS, is_selected
+from evictstream.kit.conformance.fake_cluster import EVICTION_REQUEST, LIFECYCLE_VERSION, PLURALS, head, is_selected
 from evictstream.kit.conformance.fake_discovery import DISCOVERY
+from evictstream.kit.conformance.fake_eviction_requests import DISCOVERED
 from evictstream.kit.conformance.fake_faults import FakeAnswer, FakeRequest, Fault, Object, deep_json, refusal
 from evictstream.kit.conformance.fake_requests import answer
 
@@ -100,7 +101,12 @@ class FakeHttpHandler(BaseHTTPRequestHandler):
             about = request if fault.status in _OF_OBJECTS else None
             refused = refusal(fault.status, message, cause=fault.cause, retry_after_seconds=seconds, about=about)
             return refused, None
-        discovered = DISCOVERY.get(urlsplit(self.path).path.rstrip("/")) if self.command == "GET" else None
+        path = urlsplit(self.path).path.rstrip("/")
+        discovered = DISCOVERY.get(path) if self.command == "GET" else None
+        if path == f"/apis/{LIFECYCLE_VERSION}" and self.command == "GET":
+            if not self.server.api.serves_requests:
+                return FakeAnswer(404, {}, None, "404 page not found\n"), None
+            discovered = DISCOVERED
         return answer(self.server.api, request) if discovered is None else (FakeAnswer(200, discovered), None)
 
     def _read(self) -> FakeRequest | None:
@@ -142,7 +148,7 @@ class FakeHttpHandler(BaseHTTPRequestHandler):
     def _watch(self, request: FakeRequest, fault: Fault) -> None:
         api = self.server.api
         kind, query = PLURALS.get(request.resource), request.query
-        if kind is None:
+        if kind is None or (kind == EVICTION_REQUEST and not api.serves_requests):
             self._send(refusal(404, "the server could not find the requested resource"))
             return
         if "sendInitialEvents" in query:
@@ -173,7 +179,7 @@ class FakeHttpHandler(BaseHTTPRequestHandler):
         if not version:  # a watch that begins with what is there
             page = api.page(kind, request).body
             version = int(page["metadata"]["resourceVersion"])
-            yield from (_line("ADDED", {"kind": kind, "apiVersion": "v1", **item}) for item in page["items"])
+            yield from (_line("ADDED", head(kind) | item) for item in page["items"])
         bookmarks = _Bookmarks(request, version, api.bookmark_lead_seconds)
         turn = api.watch_turn
         while (left := bookmarks.end_at - time.monotonic()) > 0 and turn == api.watch_turn:
@@ -190,7 +196,7 @@ class FakeHttpHandler(BaseHTTPRequestHandler):
                 version = api.quiet_version(version)  # as etcd's progress notifications have a cache catch up
             version = changes[-1].version if changes else version
             wanted = (one for one in changes if one.kind == kind and is_selected(one.object, request))
-            yield from (_line(one.type, {"kind": kind, "apiVersion": "v1", **one.object}) for one in wanted)
+            yield from (_line(one.type, head(kind) | one.object) for one in wanted)
             if bookmarks.are_due(version):
                 yield _line("BOOKMARK", _bookmark(kind, version))
             if not changes:
@@ -223,7 +229,7 @@ def _line(type_: str, item: Object) -> bytes:
 
 
 def _bookmark(kind: str, version: int) -> Object:
-    return {"kind": kind, "apiVersion": "v1", "metadata": {"resourceVersion": str(version)}}
+    return head(kind) | {"metadata": {"resourceVersion": str(version)}}
 
 
 class _Bookmarks:

@@ -6,7 +6,14 @@ import uuid
 from collections.abc import Callable
 from typing import Final
 
-from evictstream.kit.conformance.fake_cluster import PLURALS, FakeCluster
+from evictstream.kit.conformance.fake_cluster import EVICTION_REQUESTS, PLURALS, FakeCluster
+from evictstream.kit.conformance.fake_eviction_requests import (
+    LIFECYCLE,
+    create_request,
+    delete_request,
+    patch_request,
+    patch_request_status,
+)
 from evictstream.kit.conformance.fake_faults import FakeAnswer, FakeRequest, Object, refusal
 from evictstream.kit.conformance.fake_patches import patched
 
@@ -21,6 +28,9 @@ def answer(api: FakeCluster, request: FakeRequest) -> Done:
     """Do what is asked for, if it may be done."""
     if request.what in api.forbidden:
         return refusal(403, f"{request.resource} is forbidden: User cannot {request.verb} it"), None
+    is_of_lifecycle = request.resource.partition("/")[0] == EVICTION_REQUESTS
+    if is_of_lifecycle != (request.group == LIFECYCLE) or (is_of_lifecycle and not api.serves_requests):
+        return refusal(404, "the server could not find the requested resource"), None
     if request.resource in PLURALS and request.verb in {"get", "list"}:
         kind = PLURALS[request.resource]
         return (api.get if request.verb == "get" else api.page)(kind, request), None
@@ -111,5 +121,9 @@ _BY_REQUEST: Final[dict[tuple[str, str], Callable[[FakeCluster, FakeRequest], Do
     ("", "patch events"): _patch_event,
     (_EVENTS, "create events"): _create_event,
     (_EVENTS, "patch events"): _patch_event,
+    (LIFECYCLE, "create evictionrequests"): create_request,
+    (LIFECYCLE, "patch evictionrequests"): patch_request,
+    (LIFECYCLE, "patch evictionrequests/status"): patch_request_status,
+    (LIFECYCLE, "delete evictionrequests"): delete_request,
     (AUTHORIZATION, "create selfsubjectaccessreviews"): _review_access,
 }

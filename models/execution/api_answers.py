@@ -97,7 +97,12 @@ class _AnyObject(msgspec.Struct, rename="camel"):
 
 _decoder: Final = msgspec.json.Decoder(_AnyObject)
 
-_KINDS: Final = {"pods": "Pod", "nodes": "Node"}
+_KINDS: Final = {
+    "pods": ("v1", "Pod"),
+    "nodes": ("v1", "Node"),
+    "evictionrequests": ("lifecycle.k8s.io/v1alpha1", "EvictionRequest"),
+}
+"""By resource: version and kind of its objects."""
 _OBJECT_CODES: Final = frozenset({401, 404, 409, 429})
 """From a webhook these are not final: it may answer differently for the object later."""
 
@@ -115,7 +120,7 @@ def read_api_answer(code: int, body: bytes, *, plural: str, name: str, has_retry
     Args:
         code: HTTP status.
         body: of the answer.
-        plural: `pods` or `nodes`: the resource of the request.
+        plural: `pods`, `nodes` or `evictionrequests`: the resource of the request.
         name: of the object.
         has_retry_after: whether the answer has the header `Retry-After`.
     """
@@ -137,7 +142,7 @@ def _of_success(answer: _AnyObject, plural: str, name: str) -> tuple[Meaning, st
     if answer.kind == "Status" and bytes(answer.status) == b'"Success"':  # to evictions
         return Meaning.DONE, ""
     has_name = answer.metadata is not None and answer.metadata.name == name
-    if answer.kind == _KINDS[plural] and has_name:
+    if (answer.api_version, answer.kind) == _KINDS[plural] and has_name:
         return Meaning.DONE, ""
     return Meaning.DOUBTFUL, f"the answer for {plural}/{name} is another object: {answer.kind}"[:_LONGEST_MESSAGE]
 
@@ -175,7 +180,8 @@ def _decoded(body: bytes) -> _AnyObject | None:
         answer = decode_any_depth(_decoder, body)
     except msgspec.DecodeError:
         return None
-    return answer if answer.api_version == "v1" else None
+    is_status = answer.kind == "Status"
+    return answer if answer.api_version == "v1" or not is_status else None
 
 
 class Trouble(enum.Enum):

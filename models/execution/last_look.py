@@ -35,6 +35,7 @@ class SeenPod(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     Attributes:
         resource_version: the precondition of a write after this look.
         is_disruption_target: whether it has the condition `DisruptionTarget` already.
+        is_in_group: whether it is a member of a PodGroup.
     """
 
     uid: str
@@ -45,6 +46,7 @@ class SeenPod(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     is_mirror: bool
     is_disruption_target: bool
     tolerations: Sequence[Toleration]
+    is_in_group: bool = False
 
 
 class SeenNode(msgspec.Struct, frozen=True, gc=False):
@@ -86,6 +88,7 @@ def read_seen_pod(text: bytes) -> SeenPod:
         is_mirror=pod.metadata.is_mirror,
         is_disruption_target=ConditionObject(DISRUPTION_TARGET, "True") in (pod.status.conditions or ()),
         tolerations=read_tolerations(bytes(pod.spec.tolerations)),
+        is_in_group=bytes(pod.spec.scheduling_group) != b"null",
     )
 
 

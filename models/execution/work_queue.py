@@ -58,6 +58,7 @@ class QueuedEviction:
         queued_at: monotonic seconds.
         seen_at: monotonic seconds at which the first `Evict` of the eviction was read.
         tries: how often it was put off.
+        is_open: whether its EvictionRequest lasts, so that it may wait for longer.
         state: changed by `move` alone.
     """
 
@@ -67,6 +68,7 @@ class QueuedEviction:
     queued_at: float
     seen_at: float
     tries: int = 0
+    is_open: bool = False
     state: QueueState = QueueState.QUEUED
 
     def move(self, state: QueueState) -> None:
@@ -180,9 +182,22 @@ class WorkQueue:
                 eviction.move(QueueState.ABANDONED)
         return removed
 
-    def remove_older(self, before: float) -> list[QueuedEviction]:
-        """Remove all that were queued before that monotonic second and do not run; looks at all that wait."""
-        removed = [eviction for eviction in self._waiting.values() if eviction.queued_at <= before]
+    def wake(self, eviction_id: str, now: float) -> None:
+        """Let an eviction that was put off begin now; does nothing if none waits."""
+        eviction = self._waiting.get(eviction_id)
+        if eviction is not None:
+            heapq.heappush(self._put_off, (now, next(self._numbers), eviction))
+
+    def remove_older(self, before: float, open_before: float) -> list[QueuedEviction]:
+        """Remove all that were queued before that monotonic second and do not run; looks at all that wait.
+
+        For those whose EvictionRequest lasts `open_before` counts.
+        """
+        removed = [
+            eviction
+            for eviction in self._waiting.values()
+            if eviction.queued_at <= (open_before if eviction.is_open else before)
+        ]
         for eviction in removed:
             eviction.move(QueueState.ENDED)
             del self._waiting[eviction.command.eviction_id]

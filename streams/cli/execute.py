@@ -32,7 +32,7 @@ def execute(  # noqa: PLR0917 - typer reads options from positional parameters
         list[str] | None,
         typer.Option(
             "--mode",
-            help="observe (default), delete or evict; for all clusters or for one.",
+            help="observe (default), delete, evict or request; for all clusters or for one.",
             metavar="MODE|NAME=MODE",
         ),
     ] = None,
@@ -48,7 +48,7 @@ def execute(  # noqa: PLR0917 - typer reads options from positional parameters
         float | None,
         typer.Option(
             min=0,
-            help="In mode evict: delete a pod this long after its deadline, despite its disruption budget.",
+            help="In the modes evict and request: delete a pod this long after its deadline in any case.",
             metavar="SECONDS",
         ),
     ] = None,
@@ -87,7 +87,8 @@ def execute(  # noqa: PLR0917 - typer reads options from positional parameters
     version are preconditions of each delete, so no other or changed pod is deleted.
 
     Modes: `observe` does everything except the eviction. `delete` sets the condition `DisruptionTarget` and deletes, as
-    the built-in controller does. `evict` uses the Eviction API and waits for disruption budgets.
+    the built-in controller does. `evict` uses the Eviction API and waits for disruption budgets. `request` creates an
+    EvictionRequest (Kubernetes 1.37, alpha) and waits for whoever acts on these in the cluster.
 
     The rights for each mode are in deploy/kubernetes/executor-*.yaml, and are checked at the start. If Kafka or an API
     server is unavailable, the executor waits. A cluster with a problem does not delay the others. After SIGTERM it

@@ -30,7 +30,8 @@
     │   │   ├── NotSentError               1  its time was over before it could be sent
     │   │   ├── ApiRefusedError            1  an answer that refuses
     │   │   ├── ClusterNameTakenError      1  another cluster is fed under this name
-    │   │   └── MissingRightsError         1  an executor may not do what its mode needs
+    │   │   ├── MissingRightsError         1  an executor may not do what its mode needs
+    │   │   └── ApiNotServedError          1  an API server does not serve what a mode needs
     │   └── BrokerError                    1  Kafka, found or started, is not as needed
     │       ├── BrokerUnreachableError     1  no broker answered in time
     │       ├── BrokerUnusableError        1  what answers does not fit the settings
@@ -97,6 +98,7 @@ from evictstream.streams.errors.engine import (
     WorkerStuckError,
 )
 from evictstream.streams.errors.kubernetes import (
+    ApiNotServedError,
     ApiRefusedError,
     ApiUnreachableError,
     ClusterChangedError,
@@ -110,6 +112,7 @@ from evictstream.streams.errors.kubernetes import (
 
 __all__ = [
     "AddressTakenError",
+    "ApiNotServedError",
     "ApiRefusedError",
     "ApiUnreachableError",
     "AssignmentBrokenError",

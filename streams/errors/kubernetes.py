@@ -114,3 +114,17 @@ class MissingRightsError(KubernetesError):
             f"mode {mode} lacks rights in {cluster}: {', '.join(missing)}",
             next_step=f"grant them: kubectl apply -f deploy/kubernetes/{file}",
         )
+
+
+class ApiNotServedError(KubernetesError):
+    """The API server of `cluster` does not serve the `version` that the mode `request` needs; `gate` switches it on."""
+
+    def __init__(self, *, cluster: str, version: str, gate: str) -> None:
+        self.cluster = cluster
+        self.version = version
+        self.gate = gate
+        super().__init__(
+            f"mode request needs EvictionRequests, and the API server of {cluster} does not serve {version}",
+            next_step=f"start kube-apiserver (1.37 or newer) with --feature-gates={gate}=true and"
+            f" --runtime-config={version}=true, or use the mode evict or delete",
+        )

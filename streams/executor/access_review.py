@@ -6,6 +6,7 @@ from typing import Final
 
 import msgspec
 
+from evictstream.models.execution.eviction_requests import REQUESTS_PLURAL, REQUESTS_VERSION
 from evictstream.streams.errors import ApiUnreachableError, MissingRightsError
 from evictstream.streams.executor.eviction import ExecutorMode
 from evictstream.streams.kubernetes.connection import Connection
@@ -13,7 +14,9 @@ from evictstream.streams.kubernetes.connection import Connection
 REVIEWS: Final = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 
 Right = tuple[str, str]
-"""A verb and a resource of the core group, as `pods/eviction`."""
+"""A verb and a resource of the core group, as `pods/eviction`, or of `REQUESTS_GROUP`."""
+
+REQUESTS_GROUP: Final = REQUESTS_VERSION.partition("/")[0]
 
 READ_RIGHTS: Final[tuple[Right, ...]] = (("get", "pods"), ("get", "nodes"))
 LISTS: Final[Right] = ("list", "pods")
@@ -22,12 +25,18 @@ OF_MODE: Final[dict[ExecutorMode, tuple[Right, ...]]] = {
     ExecutorMode.OBSERVE: (LISTS,),
     ExecutorMode.DELETE: (LISTS, ("patch", "pods/status"), ("delete", "pods")),
     ExecutorMode.EVICT: (("create", "pods/eviction"),),
+    ExecutorMode.REQUEST: (
+        LISTS,
+        ("create", "pods/eviction"),  # for members of a PodGroup
+        *((verb, REQUESTS_PLURAL) for verb in ("create", "get", "list", "watch", "patch", "delete")),
+    ),
 }
 CREATES_EVENTS: Final[Right] = ("create", "events")
 EVENT_RIGHTS: Final[dict[ExecutorMode, tuple[Right, ...]]] = {
     ExecutorMode.OBSERVE: (CREATES_EVENTS,),
     ExecutorMode.DELETE: (CREATES_EVENTS, ("patch", "events")),
     ExecutorMode.EVICT: (CREATES_EVENTS, ("patch", "events")),
+    ExecutorMode.REQUEST: (CREATES_EVENTS, ("patch", "events")),
 }
 
 
@@ -49,7 +58,7 @@ def check_rights(
         connection: to its API server.
         mode: of the executor.
         writes_events: whether it writes Events.
-        deletes_late: whether the mode `evict` deletes after `--delete-after`.
+        deletes_late: whether the modes `evict` and `request` delete after `--delete-after`.
 
     Raises:
         MissingRightsError: a right is missing.
@@ -62,13 +71,15 @@ def check_rights(
         needed += EVENT_RIGHTS[mode]
     missing = [f"{verb} {resource}" for verb, resource in needed if not _is_allowed(connection, verb, resource)]
     if missing:
-        file = f"executor-{ExecutorMode.DELETE if deletes_late else mode}.yaml"
+        lacks_own = any(f"{verb} {resource}" in missing for verb, resource in OF_MODE[mode])
+        file = f"executor-{mode if lacks_own or not deletes_late else ExecutorMode.DELETE}.yaml"
         raise MissingRightsError(cluster=cluster, missing=missing, mode=mode, file=file)
 
 
 def _is_allowed(connection: Connection, verb: str, resource: str) -> bool:
     name, _, sub = resource.partition("/")
-    attributes = {"verb": verb, "group": "", "resource": name, "subresource": sub}
+    group = REQUESTS_GROUP if name == REQUESTS_PLURAL else ""
+    attributes = {"verb": verb, "group": group, "resource": name, "subresource": sub}
     body = {
         "apiVersion": "authorization.k8s.io/v1",
         "kind": "SelfSubjectAccessReview",

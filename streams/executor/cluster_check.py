@@ -9,7 +9,9 @@ from typing import Final
 from evictstream.streams.broker.feed_states import read_state
 from evictstream.streams.errors import ApiRefusedError, ClusterNameTakenError, MissingRightsError
 from evictstream.streams.executor.access_review import check_rights
+from evictstream.streams.executor.eviction import ExecutorMode
 from evictstream.streams.executor.orders import ClusterOrder, ExecutionOptions
+from evictstream.streams.executor.request_calls import check_requests_served
 from evictstream.streams.kubernetes.connection import Connection
 from evictstream.streams.settings import Settings
 
@@ -30,11 +32,14 @@ def check_cluster(
     """Check one cluster; returns the UID of its namespace `kube-system`.
 
     Raises:
+        ApiNotServedError: the mode needs EvictionRequests, which the API server does not serve.
         MissingRightsError: the mode needs more rights.
         ClusterNameTakenError: another cluster is fed under the name.
         KubernetesError: the API server does not answer, or refuses.
         BrokerError: the feed's state of the cluster cannot be read.
     """
+    if order.mode is ExecutorMode.REQUEST:
+        check_requests_served(order.name, connection)
     give_up_at = time.monotonic() + RIGHTS_SECONDS
     while True:
         try:

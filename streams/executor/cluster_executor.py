@@ -36,11 +36,18 @@ WAIT_SECONDS: Final = 600.0
 """The longest an eviction waits after it was queued; then it is `Failed`, and the service sends it again if it is still
 due. Less than the service's own `accepted_limit_seconds`, 900 s."""
 
+OPEN_REQUEST_SECONDS: Final = 3_600.0
+"""The longest an eviction with an open EvictionRequest waits for the service's next attempt. The service sends one
+after 900 s while it is due; after an hour without one the `Evict` is too old (`OLDEST_SECONDS` of `ClusterLife`)."""
+
 MOST_REFUSED: Final = 16
 """So many refusals for want of room (429), one after another, close the cluster for as long as the API server says. A
 single one delays its own eviction, as in client-go: the API server has room for others. While it has none, it gets so
 many requests in vain between two pauses."""
 
+_FORGOTTEN: Final = CommandAnswer(
+    Outcome.FAILED, f"its EvictionRequest is open, and no newer command has come within {OPEN_REQUEST_SECONDS:g} s"
+)
 _CARRIED_OUT: Final = frozenset({Outcome.SUCCEEDED, Outcome.OBSERVED})
 
 Respond = Callable[[QueuedEviction, CommandAnswer], None]
@@ -126,6 +133,17 @@ class ClusterExecutor:
             if self._queue.waits:  # perhaps one that was put off is due
                 self._call_worker()
 
+    def wake(self, eviction_id: str) -> None:
+        """Let an eviction that was put off be tried now: its EvictionRequest has changed."""
+        with self._changed:
+            self._queue.wake(eviction_id, time.monotonic())
+            self._call_worker()
+
+    @property
+    def is_permitted(self) -> bool:
+        """Whether this executor may write in the cluster now."""
+        return not self._is_stopped and time.monotonic() < self._permitted_until
+
     def hold(self, eviction: QueuedEviction) -> CommandAnswer | None:
         """Take out an eviction that a brake holds for long; returns its answer.
 
@@ -172,11 +190,11 @@ class ClusterExecutor:
     def expire(self, now: float) -> list[tuple[QueuedEviction, CommandAnswer]]:
         """Remove the evictions that have waited for `WAIT_SECONDS`, also if no worker is free, with their answers."""
         with self._changed:
-            answer = CommandAnswer(Outcome.FAILED, self.hindrance or f"not tried within {WAIT_SECONDS:g} s")
-            expired = self._queue.remove_older(now - WAIT_SECONDS)
+            untried = CommandAnswer(Outcome.FAILED, self.hindrance or f"not tried within {WAIT_SECONDS:g} s")
+            expired = self._queue.remove_older(now - WAIT_SECONDS, now - OPEN_REQUEST_SECONDS)
             for eviction in expired:
                 self.seconds.observe(now - eviction.queued_at)
-            return [(eviction, answer) for eviction in expired]
+            return [(eviction, _FORGOTTEN if eviction.is_open else untried) for eviction in expired]
 
     def note_proof(self, problem: str | None) -> None:
         """Note what a request without effect has shown; None if it was answered. Evictions that wait or run show more.
@@ -193,9 +211,9 @@ class ClusterExecutor:
                 self._hinder(problem)
 
     def oldest_seconds(self, now: float) -> float:
-        """Return how long the oldest eviction has waited."""
+        """Return how long the oldest eviction has waited, those with an open EvictionRequest aside."""
         with self._changed:
-            return max((now - eviction.queued_at for eviction in self._queue), default=0.0)
+            return max((now - eviction.queued_at for eviction in self._queue if not eviction.is_open), default=0.0)
 
     def _call_worker(self) -> None:
         """Wake an idle thread, or start another one, unless as many run as may: each takes the next one by itself."""
@@ -267,7 +285,12 @@ class ClusterExecutor:
                 if eviction.state is QueueState.ABANDONED:
                     self._queue.finish(eviction)
                     return
-                if eviction.state is QueueState.RUNNING and now - eviction.queued_at < WAIT_SECONDS:
+                eviction.is_open |= done.is_open
+                most_seconds = OPEN_REQUEST_SECONDS if eviction.is_open else WAIT_SECONDS
+                if eviction.state is QueueState.RUNNING and now - eviction.queued_at < most_seconds:
+                    if done.is_open:
+                        self._open()
+                        self._respond(eviction, CommandAnswer(Outcome.ACCEPTED, done.reason))
                     self._queue.put_off(eviction, now + done.seconds)
                     return
                 done = (

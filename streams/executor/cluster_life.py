@@ -44,10 +44,14 @@ from evictstream.streams.executor.command_answers import CommandAnswers
 from evictstream.streams.executor.command_consumer import CommandConsumer
 from evictstream.streams.executor.eviction import CREDENTIALS_SECONDS, ExecutorMode, PodEvictor
 from evictstream.streams.executor.node_looks import NodeLooks
+from evictstream.streams.executor.open_requests import OpenRequests
 from evictstream.streams.executor.orders import ClusterOrder, ExecutionOptions, group_of
 from evictstream.streams.executor.partition_starts import PartitionStarts
 from evictstream.streams.executor.pod_events import PodEvents
 from evictstream.streams.executor.pod_requests import PodRequests
+from evictstream.streams.executor.request_calls import RequestCalls
+from evictstream.streams.executor.request_keeper import KEEPERS, RequestKeeper
+from evictstream.streams.executor.request_watch import RequestWatch
 from evictstream.streams.executor.results import ResultWriter
 from evictstream.streams.kubernetes.backoff import Backoff
 from evictstream.streams.kubernetes.connection import Connection
@@ -74,8 +78,9 @@ _TOLD: Final = frozenset({Outcome.SUCCEEDED, Outcome.OBSERVED})
 _STOP_SECONDS: Final = 10.0
 """For evictions that are being carried out at a stop; Kubernetes gives a container 30 s."""
 
-OTHER_REQUESTS: Final = 2
-"""Connections besides those of evictions: for Events, and for the check of the cluster's UID."""
+OTHER_REQUESTS: Final = 3 + KEEPERS
+"""Connections besides those of evictions: for Events, the check of the cluster's UID, and of EvictionRequests the watch
+and what withdraws them."""
 
 FETCH_BYTES: Final = 1_048_576
 """Bytes of one fetch: some thousand commands. The library's default of 50 MiB would count for each cluster."""
@@ -95,6 +100,7 @@ class ClusterLife(threading.Thread):
         reader: of its commands; None before it is served for the first time.
         answers: to its commands; None before it is served for the first time.
         events: of its pods; None without Events.
+        requests: its EvictionRequests; None but in the mode `request`.
         brakes: what holds its evictions; nothing does where they are only observed.
     """
 
@@ -109,6 +115,7 @@ class ClusterLife(threading.Thread):
         self.reader: CommandConsumer | None = None
         self.answers: CommandAnswers | None = None
         self.events: PodEvents | None = None
+        self.requests: OpenRequests | None = None
         self.brakes = ClusterBrakes(UNBRAKED if order.mode is ExecutorMode.OBSERVE else brakes, order.name)
         # One for the life of the process: it keeps the address that it has found first.
         self._access = dataclasses.replace(order.access, connections=MOST_AT_ONCE + OTHER_REQUESTS)
@@ -177,6 +184,9 @@ class ClusterLife(threading.Thread):
     ) -> None:
         outcomes: deque[tuple[QueuedEviction, CommandAnswer]] = deque()
         requests = PodRequests(connection)
+        open_requests: OpenRequests | None = None
+        if self.order.mode is ExecutorMode.REQUEST:
+            open_requests = OpenRequests(self.order.name, RequestCalls(connection, self.order.name))
         evictor = PodEvictor(
             requests=requests,
             looks=NodeLooks(requests, lists=self.order.mode is not ExecutorMode.EVICT),
@@ -184,6 +194,7 @@ class ClusterLife(threading.Thread):
             brakes=self.brakes,
             delete_after_seconds=self._options.delete_after_seconds,
             comparison_operators=self._settings.comparison_operators,
+            open_requests=open_requests,
         )
         identity = ClusterIdentity(self.order.name, uid, connection=connection, settings=self._settings)
         executor = ClusterExecutor(
@@ -206,6 +217,7 @@ class ClusterLife(threading.Thread):
             outcomes=outcomes,
             notify=self._notify,
             deeds=DeedLog(self._settings.log_lines_limit),
+            requests=open_requests,
         )
         reader = CommandConsumer(
             settings=self._settings,
@@ -217,20 +229,24 @@ class ClusterLife(threading.Thread):
             watch=watch,
             starts=PartitionStarts(consumer, start_us=self._options.start_us, oldest_seconds=OLDEST_SECONDS),
         )
-        proof = ClusterProof(executor, identity)
-        proof.start()
+        helpers: list[ClusterProof | PodEvents | RequestKeeper | RequestWatch] = [ClusterProof(executor, identity)]
         if events is not None:
-            events.start()
+            helpers.append(events)
+        if open_requests is not None:
+            open_requests.wake = executor.wake
+            helpers += [open_requests.watch, RequestKeeper(self.order.name, open_requests, executor)]
+        for helper in helpers:
+            helper.start()
         self.executor, self.reader, self.answers, self.events = executor, reader, answers, events
+        self.requests = open_requests
         self.problem = self.refusal = None
         try:
             reader.run(self._stopped.is_set)
         finally:
-            proof.stop()
             executor.stop()
             executor.join(_STOP_SECONDS)
-            if events is not None:
-                events.stop()
+            for helper in helpers:
+                helper.stop()
 
     def _notify(self, command: EvictionCommand, answer: CommandAnswer | None) -> None:
         """Write a Kubernetes Event, if the options ask for one."""

@@ -24,6 +24,7 @@ from evictstream.streams.executor.answer_lines import log_answer
 from evictstream.streams.executor.cluster_executor import ClusterExecutor
 from evictstream.streams.executor.commands_partition import CommandsPartition
 from evictstream.streams.executor.eviction import ExecutorMode
+from evictstream.streams.executor.open_requests import OpenRequests
 from evictstream.streams.executor.results import ResultWriter, as_observed
 
 REPORT_SECONDS: Final = 10.0
@@ -35,6 +36,12 @@ HOLDING_SECONDS: Final = 0.2
 
 UNREPORTED_SECONDS: Final = 10.0
 """A queue is reported once something has waited in it for longer. The service repeats an eviction after 27 s."""
+
+GIVEN_BACK_OFFSETS: Final = 1_000
+"""Offsets from the first one without an answer on, whose evictions are given back where reading waits for them."""
+
+_NO_POSITION: Final = (-1, -1)
+"""Of a result that answers no command for good: no reading has this number."""
 
 Notify = Callable[[EvictionCommand, CommandAnswer | None], None]
 """Called for each command that is read for the first time (without an answer), and for each answer of an eviction."""
@@ -60,6 +67,7 @@ class CommandAnswers:
         outcomes: deque[tuple[QueuedEviction, CommandAnswer]],
         notify: Notify,
         deeds: DeedLog,
+        requests: OpenRequests | None = None,
     ) -> None:
         self.outcomes: Counter[Outcome] = Counter()
         self.partition: CommandsPartition | None = None
@@ -75,6 +83,7 @@ class CommandAnswers:
         self._carried_out = outcomes
         self._notify = notify
         self._deeds = deeds
+        self._requests = requests
 
     def note_answered(self, command: EvictionCommand, partition: CommandsPartition) -> None:
         """Record a command that was answered before this executor got its partition."""
@@ -109,6 +118,8 @@ class CommandAnswers:
             if earlier is not None:
                 self._end(earlier, CommandAnswer(Outcome.OBSOLETE, f"{command.action} came at {command.issued_at}"))
             self._notify(command, None)
+        if reading is Reading.WITHDRAW and self._requests is not None:
+            self._requests.release(command.eviction_id)
         if reading is not Reading.EVICT:
             partition.answered.add(offset)
             return
@@ -155,15 +166,48 @@ class CommandAnswers:
 
     def _take_outcomes(self) -> None:
         while self._carried_out:
-            self._end(*self._carried_out.popleft())
+            eviction, answer = self._carried_out.popleft()
+            if answer.outcome is Outcome.ACCEPTED:  # another outcome follows
+                self._results.add(eviction.command, answer, _NO_POSITION)
+            else:
+                self._end(eviction, answer)
 
     def sweep(self, now: float) -> None:
         """Answer what has waited for too long, and report what else waits; looks at all evictions."""
         self._deeds.tell()
         for eviction, answer in self._cluster.expire(now):
             self._end(eviction, answer)
+        if self._requests is not None and self.partition is not None and self.partition.is_caught_up(now):
+            self._give_back(self.partition)
+            self._release_requests(self._requests)
         if self.partition is not None and self._cluster.mode is not ExecutorMode.OBSERVE and now >= self._report_at:
             self._report(self.partition, now)
+
+    def _give_back(self, partition: CommandsPartition) -> None:
+        """Fail the evictions with the oldest open EvictionRequests, if reading has to wait for their answers.
+
+        These last for hours, and a `Cancel` may be among what is not read.
+        """
+        if not partition.answered.is_far():
+            return
+        end = partition.answered.first_open + GIVEN_BACK_OFFSETS
+        for one in self._cluster.unanswered():
+            is_in_the_way = one.is_open and one.reading == partition.reading and one.offset < end
+            if is_in_the_way and self._cluster.withdraw(one.command.eviction_id) is one:
+                self._end(one, CommandAnswer(Outcome.FAILED, "too many later commands have an answer"))
+
+    def _release_requests(self, requests: OpenRequests) -> None:
+        """Have all EvictionRequests withdrawn whose eviction is not carried out here, or is held, however briefly."""
+        known = requests.known()
+        if not known:
+            return
+        now_us, brakes = time.time_ns() // 1_000, self._cluster.brakes
+        wanted = {
+            one.command.eviction_id
+            for one in self._waiting()
+            if brakes.held(one.command, now_us, zone=known.get(one.command.eviction_id)) is None
+        }
+        requests.release_others(known, wanted)
 
     def _report(self, partition: CommandsPartition, now: float) -> None:
         """Report the queue, if something has waited for long and Kafka has the report before.
@@ -198,6 +242,8 @@ class CommandAnswers:
     def drop(self) -> None:
         """Forget the partition; its open commands are done when it is read again."""
         self._unlooked.clear()
+        if self._requests is not None:
+            self._requests.abandon()
         self.abandon(self._cluster.remove_all())
         if self.partition is not None:
             self.abandon(self.partition.pending.values())

@@ -19,6 +19,7 @@ from evictstream.models.messages.vocabulary import Outcome
 from evictstream.streams.errors import ApiUnreachableError, KubernetesError, NotSentError
 from evictstream.streams.executor.cluster_brakes import ClusterBrakes
 from evictstream.streams.executor.node_looks import NodeLooks
+from evictstream.streams.executor.open_requests import OpenRequests, RequestWait
 from evictstream.streams.executor.pod_requests import ApiReply, PodRequests
 
 MOST_LOOKS: Final = 3
@@ -56,6 +57,8 @@ class ExecutorMode(enum.StrEnum):
     """It sets `DisruptionTarget` and deletes, as the upstream controller does."""
     EVICT = "evict"
     """It uses the Eviction API, which respects disruption budgets."""
+    REQUEST = "request"
+    """It creates an EvictionRequest, and waits for whoever acts on these in the cluster."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,6 +72,7 @@ class PutOff:
         others_seconds: how long the others wait; None for `seconds` if `is_of_cluster`, else not at all.
         is_overload: whether the API server had no room for this request (429). The others wait only if that happens
             to many in a row.
+        is_open: whether its EvictionRequest was made and lasts, so that `Accepted` is answered.
     """
 
     seconds: float
@@ -76,6 +80,7 @@ class PutOff:
     is_of_cluster: bool = False
     others_seconds: float | None = None
     is_overload: bool = False
+    is_open: bool = False
 
     @property
     def cluster_seconds(self) -> float:
@@ -94,10 +99,11 @@ class PodEvictor:
         looks: at the pods and nodes there.
         mode: which write it may do.
         brakes: of the cluster.
-        delete_after_seconds: in the mode `evict`, how long after its deadline, and after its eviction was first read
-            here, a pod is deleted without the Eviction API; None for never. The patience of a policy, which the command
-            has, takes its place.
+        delete_after_seconds: in the modes `evict` and `request`, how long after its deadline, and after its eviction
+            was first read here, a pod is deleted; None for never. The patience of a policy, which the command has,
+            takes its place.
         comparison_operators: whether the tolerations `Gt` and `Lt` compare, as in the cluster.
+        open_requests: the EvictionRequests of the cluster; None but in the mode `request`.
     """
 
     requests: PodRequests
@@ -106,6 +112,7 @@ class PodEvictor:
     brakes: ClusterBrakes
     delete_after_seconds: float | None = None
     comparison_operators: bool = False
+    open_requests: OpenRequests | None = None
     _others: OtherObjects = dataclasses.field(default_factory=OtherObjects, init=False)
 
     def evict(self, command: EvictionCommand, tries: int, seen_at: float = math.inf) -> CommandAnswer | PutOff:
@@ -117,11 +124,16 @@ class PodEvictor:
             seen_at: when the first `Evict` of the eviction was read here, monotonic seconds, so that a clock that is
                 ahead does not shorten `delete_after_seconds`.
         """
-        if not (_is_segment(command.namespace) and _is_segment(command.pod) and _is_segment(command.node)):
+        names = [command.namespace, command.pod, command.node]
+        if self.open_requests is not None:
+            names.append(command.eviction_id)
+        if not all(_is_segment(name) for name in names):
             return CommandAnswer(Outcome.REFUSED, "the command has a name that no object can have")
         done = self._evict(command, tries, seen_at)
         if isinstance(done, CommandAnswer):
             self._others.forget(command.pod_uid)
+            if self.open_requests is not None:
+                self.open_requests.release(command.eviction_id)
         return done
 
     def _evict(self, command: EvictionCommand, tries: int, seen_at: float) -> CommandAnswer | PutOff:
@@ -147,10 +159,45 @@ class PodEvictor:
         if (held := self._held(command, None)) is not None:
             return held
         look_until = time.monotonic() + OLDEST_LOOK_SECONDS
-        pod = self.looks.pod(command, is_first=is_first)
+        looked = self._look(command, tries, is_first=is_first)
+        if not isinstance(looked, tuple):
+            return looked
+        pod, zone = looked
+        if zone is not None and (held := self._held(command, zone)) is not None:
+            return held
+
+        def send_until() -> float:
+            return look_until if self._held(command, zone) is None else -math.inf
+
+        is_late = self._may_delete(command, time.time_ns() // 1_000, seen_at)
+        if self.open_requests is not None and not pod.is_in_group:
+            done = self._request(command, zone, self.open_requests, is_late=is_late, send_until=send_until)
+            if isinstance(done, RequestWait):
+                return PutOff(
+                    seconds=done.seconds,
+                    reason=done.reason,
+                    is_open=done.is_open,
+                    is_of_cluster=done.is_of_cluster,
+                )
+            if done is not None:
+                return self._of_reply(command, done, tries) if isinstance(done, ApiReply) else done
+        if self.mode is ExecutorMode.DELETE or is_late:
+            return self._delete(command, pod, tries, send_until)
+        return self._of_reply(command, self.requests.evict(command, send_until=send_until), tries)
+
+    def _look(
+        self, command: EvictionCommand, tries: int, *, is_first: bool
+    ) -> tuple[SeenPod, str | None] | CommandAnswer | PutOff | None:
+        """Return the pod and the zone of its node, if the pod has to leave, and this mode may write."""
+        requests = self.open_requests
+        # Once a request seems to have ended the pod decides, and a list from a cache may be older than that.
+        is_listed = is_first and not (requests is not None and requests.has_news(command))
+        pod = self.looks.pod(command, is_first=is_listed)
         if isinstance(pod, ApiReply):
             return self._of_reply(command, pod, tries)
         self._others.note_answer(command.pod_uid, time.monotonic())
+        if requests is not None and (left := requests.left(command, pod)) is not None:
+            return left
         node = None if pod is None else self.looks.node(command)
         if isinstance(node, ApiReply):
             return self._of_reply(command, node, tries)
@@ -161,16 +208,22 @@ class PodEvictor:
         assert pod is not None and node is not None  # noqa: S101, PT018 - without one of them there is a veto
         if self.mode is ExecutorMode.OBSERVE:
             return CommandAnswer(Outcome.OBSERVED, "observes only")
-        zone = node.zone
-        if zone is not None and (held := self._held(command, zone)) is not None:
-            return held
+        return pod, node.zone
 
-        def send_until() -> float:
-            return look_until if self._held(command, zone) is None else -math.inf
-
-        if self.mode is ExecutorMode.DELETE or self._may_delete(command, now_us, seen_at):
-            return self._delete(command, pod, tries, send_until)
-        return self._of_reply(command, self.requests.evict(command, send_until=send_until), tries)
+    def _request(
+        self,
+        command: EvictionCommand,
+        zone: str | None,
+        requests: OpenRequests,
+        *,
+        is_late: bool,
+        send_until: Callable[[], float],
+    ) -> CommandAnswer | RequestWait | ApiReply | None:
+        """Make or follow the EvictionRequest; None if the pod is deleted now instead."""
+        if is_late:
+            return requests.withdraw(command, send_until)
+        is_patient = self.delete_after_seconds is not None or command.delete_after is not None
+        return requests.advance(command, zone, is_patient=is_patient, send_until=send_until)
 
     def _delete(
         self, command: EvictionCommand, pod: SeenPod, tries: int, send_until: Callable[[], float]

@@ -10,6 +10,7 @@ from typing import Final
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
+from evictstream.models.execution.eviction_requests import NOTICED_SECONDS
 from evictstream.models.messages.vocabulary import Action, Outcome
 from evictstream.streams.executor.cluster_life import ClusterLife
 from evictstream.streams.executor.command_consumer import CommandConsumer
@@ -20,6 +21,9 @@ from evictstream.streams.kafka_reach import REACH
 
 _STILL_SECONDS: Final = 120.0
 """A reader without a poll for so long is stuck: it polls each 50 ms to 250 ms, and waits 30 s for Kafka at most."""
+
+
+_IGNORED: Final = f"no controller acts on EvictionRequests: none has seen one within {NOTICED_SECONDS:g} s"
 
 
 class ExecutorHealth(Collector):
@@ -37,12 +41,14 @@ class ExecutorHealth(Collector):
         """Report whether every cluster is served. An executor that stands by is ready.
 
         No cluster is ready while Kafka is unavailable, nor one whose commands an open transaction blocks, nor one that
-        would evict while it is not known what brakes hold. A brake that holds is told, and hinders nothing else.
+        would evict while it is not known what brakes hold. A brake that holds is told, and hinders nothing else; so
+        are EvictionRequests that no controller acts on.
         """
         hindered = {life.order.name: reason for life in self.lives if (reason := _hindrance(life)) is not None}
         blocked = {life.order.name: seconds for life in self.lives if (seconds := _blocked_seconds(life, now))}
         now_us = time.time_ns() // 1_000
         brakes = {life.order.name: standing for life in self.lives if (standing := life.brakes.standing(now_us))}
+        ignored = [life.order.name for life in self.lives if life.requests is not None and life.requests.is_ignored]
         role = {life.order.name: _role(life.reader) for life in self.lives if life.reader is not None}
         kafka = REACH.problem()
         is_ready = self.lives and not hindered and not blocked and kafka is None
@@ -52,6 +58,7 @@ class ExecutorHealth(Collector):
             "hindered": hindered,
             **({} if not blocked else {"heldByOpenTransactions": blocked}),
             **({} if not brakes else {"brakes": brakes}),
+            **({} if not ignored else {"evictionRequests": dict.fromkeys(ignored, _IGNORED)}),
             "role": role,
         }
         return Report(OK if is_ready else UNAVAILABLE, body)
@@ -82,6 +89,11 @@ class ExecutorHealth(Collector):
         served = [(life.order.name, life.executor) for life in self.lives if life.executor is not None]
         yield ExecutorMetric.WAITING.of({name: len(cluster) for name, cluster in served})
         yield ExecutorMetric.WAITING_OLDEST.of({name: cluster.oldest_seconds(now) for name, cluster in served})
+        requests = [(life.order.name, life.requests) for life in self.lives if life.executor is not None]
+        yield ExecutorMetric.REQUESTS.of({name: 0 if made is None else len(made) for name, made in requests})
+        yield ExecutorMetric.REQUESTS_IGNORED.of(
+            {name: made is not None and made.is_ignored for name, made in requests}
+        )
         results = {
             (life.order.name, life.order.mode, outcome): life.answers.outcomes[outcome]
             for life in self.lives

@@ -52,7 +52,17 @@ class ExecutorMetric:
     WAITING = GaugeMetric("evictstream_executor_waiting", "Evictions that are queued or running.", ("cluster",))
     WAITING_OLDEST = GaugeMetric(
         "evictstream_executor_waiting_oldest_seconds",
-        "How long the oldest eviction has been queued or running; 0 if there is none.",
+        "How long the oldest eviction without an open EvictionRequest has been queued or running; 0 if there is none.",
+        ("cluster",),
+    )
+    REQUESTS = GaugeMetric(
+        "evictstream_executor_requests",
+        "EvictionRequests of the cluster in the mode request, those that are being withdrawn included; otherwise 0.",
+        ("cluster",),
+    )
+    REQUESTS_IGNORED = GaugeMetric(
+        "evictstream_executor_requests_ignored",
+        "1 once no controller has seen an EvictionRequest within 60 s, until one sees another, otherwise 0.",
         ("cluster",),
     )
     RESULTS = CounterMetric(

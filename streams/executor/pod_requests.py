@@ -163,10 +163,10 @@ class PodRequests:
         return pod if isinstance(pod, ApiReply) else pod.resource_version
 
     def _write(self, command: EvictionCommand, method: str, path: str, **more: Any) -> ApiReply:
-        return _reply(self._connection.send(method, path, **more), plural="pods", name=command.pod)
+        return read_reply(self._connection.send(method, path, **more), plural="pods", name=command.pod)
 
     def _read(self, path: str, read: Callable[[bytes], _T], *, plural: str, name: str) -> _T | ApiReply | None:
-        reply = _reply(self._connection.send("GET", path), plural=plural, name=name)
+        reply = read_reply(self._connection.send("GET", path), plural=plural, name=name)
         if reply.meaning is Meaning.GONE:
             return None
         return self._decoded(read, reply) if reply.meaning is Meaning.DONE else reply
@@ -179,7 +179,8 @@ class PodRequests:
             return dataclasses.replace(reply, meaning=Meaning.OBJECT_WAITS, text=f"it cannot be read: {error}")
 
 
-def _reply(answer: ApiAnswer, *, plural: str, name: str) -> ApiReply:
+def read_reply(answer: ApiAnswer, *, plural: str, name: str) -> ApiReply:
+    """Read the answer to a request for one object."""
     wait = answer.retry_after_seconds
     reading = read_api_answer(answer.status, answer.body, plural=plural, name=name, has_retry_after=wait is not None)
     return ApiReply(meaning=reading.meaning, text=reading.text, body=answer.body, retry_after_seconds=wait)

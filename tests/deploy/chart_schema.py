@@ -59,7 +59,7 @@ _CLUSTER_LABELS: Final[Schema] = {
 }
 _OBJECT: Final[Schema] = {"type": "object"}
 _OBJECTS: Final[Schema] = {"type": "array", "items": _OBJECT}
-_MODE: Final[Schema] = {"enum": ["observe", "delete", "evict"]}
+_MODE: Final[Schema] = {"enum": ["observe", "delete", "evict", "request"]}
 _AMOUNTS: Final[Schema] = {
     "type": "object",
     "additionalProperties": {"type": ["string", "number"], "pattern": "^[0-9.]+([mkMGTPE]|[KMGTPE]i)?$"},

@@ -51,6 +51,8 @@ TAKEN: Final[dict[str, Values]] = {
     "least": {},
     "delete": {"executor": {"mode": "delete", "rate": 0.5, "events": "all"}},
     "evict": {"executor": {"mode": "evict", "rate": 1_000_000, "burst": 1_000_000}},
+    "request": {"executor": {"mode": "request"}},
+    "request, then delete": {"executor": {"mode": "request", "deleteAfterSeconds": 3600}},
     "evict, then delete": {"executor": {"mode": "evict", "deleteAfterSeconds": 3600}},
     "mode of the cluster": {"clusters": [{"name": "prod-eu-1", "mode": "delete"}]},
     "many clusters": MANY,

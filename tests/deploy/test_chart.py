@@ -104,7 +104,7 @@ def test_versions_are_those_of_the_package() -> None:
     assert chart["appVersion"] == version
 
 
-@pytest.mark.parametrize("name", ["feed", "executor-observe", "executor-evict", "executor-delete"])
+@pytest.mark.parametrize("name", ["feed", "executor-observe", "executor-evict", "executor-request", "executor-delete"])
 def test_rights_are_those_of_the_files_for_kubectl(name: str) -> None:
     rules = yaml.safe_load((CHART / "files" / "rights" / f"{name}.yaml").read_text(encoding="utf-8"))
     objects = yaml.safe_load_all((ROOT / "deploy" / "kubernetes" / f"{name}.yaml").read_text(encoding="utf-8"))

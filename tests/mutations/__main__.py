@@ -36,6 +36,7 @@ from tests.mutations.policies import OF_POLICIES
 from tests.mutations.previews import OF_PREVIEWS
 from tests.mutations.queues import OF_QUEUES
 from tests.mutations.recordings import OF_RECORDINGS
+from tests.mutations.requests import OF_REQUESTS
 from tests.mutations.stories import OF_STORIES
 from tests.mutations.strangers import OF_STRANGERS
 from tests.mutations.torture import BY_TORTURE
@@ -58,6 +59,7 @@ ALL = (
     *OF_POLICIES,
     *OF_OUTAGES,
     *OF_IN_FLIGHT,
+    *OF_REQUESTS,
     *OF_FLEET,
     *OF_GUARDS,
     *OF_TRAITS,

@@ -228,7 +228,14 @@ OF_ENDS = (
     ),
     Mutation(
         "take a page with 200 for done",
-        (Change(product.API_ANSWERS, "_of_success", "answer.kind == _KINDS[plural] and has_name", "True"),),
+        (
+            Change(
+                product.API_ANSWERS,
+                "_of_success",
+                "(answer.api_version, answer.kind) == _KINDS[plural] and has_name",
+                "True",
+            ),
+        ),
         (f"{ANSWERS}::test_an_answer_counts_by_who_gave_it",),
     ),
     Mutation(

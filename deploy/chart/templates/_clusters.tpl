@@ -15,11 +15,18 @@
 {{- end }}
 {{- end }}
 
-{{/* The file of rights that the executor needs in the cluster of the chart. */}}
+{{/* The rights that the executor needs in the cluster of the chart, as a YAML list. */}}
 {{- define "evictstream.executor.rights" -}}
 {{- $mode := default .Values.executor.mode (first .Values.clusters).mode -}}
-{{- if and (eq $mode "evict") (not (kindIs "invalid" .Values.executor.deleteAfterSeconds)) -}}
-{{- $mode = "delete" -}}
+{{- $modes := list $mode -}}
+{{- if not (kindIs "invalid" .Values.executor.deleteAfterSeconds) -}}
+{{- if eq $mode "evict" -}}
+{{- $modes = list "delete" -}}
+{{- else if eq $mode "request" -}}
+{{- $modes = list "request" "delete" -}}
 {{- end -}}
-files/rights/executor-{{ $mode }}.yaml
+{{- end -}}
+{{- range $modes }}
+{{ $.Files.Get (printf "files/rights/executor-%s.yaml" .) | trim }}
+{{- end }}
 {{- end }}

@@ -210,6 +210,14 @@ CASES: Final = (
         summary="w1: loop has been awaited for half of the time that is allowed",
     ),
     AlertCase(
+        alert="EvictstreamEvictionRequestsIgnored",
+        given={'evictstream_executor_requests_ignored{cluster="lab", instance="e1"}': "0x4 1x10"},
+        silent_at=(4, 6),
+        fires_at=7,
+        labels=_LAB,
+        summary="lab: no controller acts on EvictionRequests",
+    ),
+    AlertCase(
         alert="EvictstreamExecutorRefused",
         given={
             'evictstream_executor_hindered{cluster="lab"}': "0x3 1x20",

@@ -201,6 +201,14 @@ EXECUTORS: Final = (
         description="The API server refuses it or does not answer, a right is missing, or another cluster answers.",
     ),
     Alert(
+        name="EvictstreamEvictionRequestsIgnored",
+        severity="critical",
+        expression=worst("namespace, cluster", series(ExecutorMetric.REQUESTS_IGNORED)) + " == 1",
+        hold="2m",
+        summary="{{ $labels.cluster }}: no controller acts on EvictionRequests",
+        description="Evictions end with Failed there, or the pods are deleted after the patience.",
+    ),
+    Alert(
         name="EvictstreamExecutorsActing",
         severity="warning",
         expression=total("namespace, cluster", series(ExecutorMetric.ACTIVE, 'mode!="observe"')) + " != 1",

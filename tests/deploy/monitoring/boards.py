@@ -242,6 +242,14 @@ EXECUTOR: Final = Board(
             Panel("Oldest queued or running", "s", {"{{cluster}}": series(ExecutorMetric.WAITING_OLDEST, _INSTANCE)}),
             Panel("Brakes", "short", {"{{cluster}}": series(ExecutorMetric.BRAKES, _INSTANCE)}),
             Panel(
+                "EvictionRequests",
+                "short",
+                {
+                    "{{cluster}}": series(ExecutorMetric.REQUESTS, _INSTANCE),
+                    "{{cluster}}: ignored": series(ExecutorMetric.REQUESTS_IGNORED, _INSTANCE),
+                },
+            ),
+            Panel(
                 "Answers",
                 "ops",
                 {"{{mode}} {{outcome}}": total("mode, outcome", rate(ExecutorMetric.RESULTS, _INSTANCE))},

@@ -87,9 +87,37 @@ def test_what_is_older_is_removed_unless_it_runs() -> None:
         queue.put(entry(letter))
     running = queue.take(0, MOST)
 
-    assert [waiting.command.pod for waiting in queue.remove_older(0.0)] == ["b", "c"]
+    assert [waiting.command.pod for waiting in queue.remove_older(0.0, 0.0)] == ["b", "c"]
     assert list(queue) == [running]
     assert queue.take(0, MOST) is None
+
+
+def test_an_open_request_may_wait_for_longer() -> None:
+    queue = WorkQueue()
+    for letter in "ab":
+        queue.put(entry(letter))
+    first = queue.take(0, MOST)
+    assert first is not None
+    first.is_open = True
+    queue.put_off(first, 20.0)
+
+    assert [waiting.command.pod for waiting in queue.remove_older(0.0, -1.0)] == ["b"]
+    assert [waiting.command.pod for waiting in queue.remove_older(1.0, 0.0)] == ["a"]
+
+
+def test_what_is_woken_begins_at_once_and_once() -> None:
+    queue = WorkQueue()
+    queue.put(entry("a"))
+    first = queue.take(0, MOST)
+    assert first is not None
+    queue.put_off(first, 20.0)
+    assert queue.take(1.0, MOST) is None
+
+    for _ in range(3):
+        queue.wake(first.command.eviction_id, 1.0)
+    assert queue.take(1.0, MOST) is first
+    assert queue.take(20.0, MOST) is None
+    queue.wake("unknown", 1.0)
 
 
 def test_a_withdrawn_eviction_does_not_start() -> None:

@@ -29,8 +29,10 @@ FOREIGN = {
     "kube-apiserver": {
         "--default-not-ready-toleration-seconds",
         "--default-unreachable-toleration-seconds",
+        "--feature-gates",
         "--max-mutating-requests-inflight",
         "--min-request-timeout",
+        "--runtime-config",
     },
     "kube-controller-manager": {
         "--controllers",

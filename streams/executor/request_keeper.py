@@ -1,0 +1,90 @@
+"""Withdraws and deletes the EvictionRequests that are of no use any more, in threads of its own."""
+
+from __future__ import annotations
+
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from typing import Final
+
+import structlog
+
+from evictstream.models.execution.api_answers import Meaning
+from evictstream.models.execution.eviction_requests import CleanUp, RequestState
+from evictstream.streams.errors import KubernetesError
+from evictstream.streams.executor.cluster_executor import ClusterExecutor
+from evictstream.streams.executor.open_requests import OpenRequests
+
+log = structlog.get_logger(__name__)
+
+KEEPERS: Final = 4
+"""Requests to the API server at once: a taint that is removed from many nodes withdraws thousands of requests, and
+each is one that a responder may still act on."""
+
+_TURN_SECONDS: Final = 0.25
+_FAILED_SECONDS: Final = 5.0
+"""Between two turns, and after one in which the API server did not answer."""
+
+_MOST_AT_A_TURN: Final = 500
+
+_REFUSED_SECONDS: Final = 30.0
+"""Between two tries of a request whose withdrawal or deletion is refused. The others do not wait for it."""
+
+
+class RequestKeeper(threading.Thread):
+    """Cleans up the requests of one cluster until stopped."""
+
+    def __init__(self, cluster: str, requests: OpenRequests, executor: ClusterExecutor) -> None:
+        """Begin nothing yet; without the permission of the executor nothing is written."""
+        super().__init__(name=f"{cluster} EvictionRequest keeper", daemon=True)
+        self._cluster = cluster
+        self._requests = requests
+        self._executor = executor
+        self._refused: dict[str, float] = {}  # by name: until when it is not tried again
+        self._stopped = threading.Event()
+
+    def stop(self) -> None:
+        """Begin no further turn. What is left is found by the next executor."""
+        self._stopped.set()
+
+    def run(self) -> None:
+        """Clean up again and again."""
+        seconds = _TURN_SECONDS
+        with ThreadPoolExecutor(KEEPERS, thread_name_prefix=f"{self._cluster} keeper") as pool:
+            while not self._stopped.wait(seconds):
+                failures = [reason for reason in pool.map(self._step, self._due()) if reason is not None]
+                if failures and seconds == _TURN_SECONDS:
+                    log.warning(
+                        "EvictionRequests not withdrawn",
+                        cluster=self._cluster,
+                        failed=len(failures),
+                        reason=failures[0],
+                    )
+                seconds = _FAILED_SECONDS if failures else _TURN_SECONDS
+
+    def _due(self) -> list[tuple[RequestState, CleanUp]]:
+        now = time.monotonic()
+        self._refused = {name: until for name, until in self._refused.items() if until > now}
+        due = [one for one in self._requests.ending() if one[0].name not in self._refused]
+        return due[:_MOST_AT_A_TURN]
+
+    def _step(self, due: tuple[RequestState, CleanUp]) -> str | None:
+        """Do one step; returns why the API server cannot be asked now."""
+        state, step = due
+        if self._stopped.is_set() or not self._executor.is_permitted:
+            return None
+        try:
+            done = (self._requests.calls.withdraw if step is CleanUp.WITHDRAW else self._requests.calls.delete)(state)
+        except KubernetesError as error:
+            return str(error)
+        except Exception as error:  # of any kind: it must not end the thread
+            log.exception("EvictionRequest could not be withdrawn", cluster=self._cluster, eviction=state.name)
+            return f"{type(error).__name__} in the executor"
+        if isinstance(done, RequestState):
+            self._requests.watch.learn(done)
+        elif done.meaning in {Meaning.DONE, Meaning.GONE}:
+            self._requests.watch.forget(state)
+        elif done.meaning is not Meaning.CHANGED:  # else the watch shows what has changed
+            self._refused[state.name] = time.monotonic() + _REFUSED_SECONDS
+            log.warning("EvictionRequest stays", cluster=self._cluster, eviction=state.name, reason=done.text)
+        return None
