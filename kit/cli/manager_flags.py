@@ -57,6 +57,14 @@ UnhealthyShare: TypeAlias = Annotated[
 ]
 ApiQps: TypeAlias = Annotated[float | None, _flag("--kube-api-qps", "RATE", "API requests per second [20].")]
 ApiBurst: TypeAlias = Annotated[int | None, _flag("--kube-api-burst", "COUNT", "API requests in a burst [30].")]
+FeatureGates: TypeAlias = Annotated[
+    str | None,
+    _flag(
+        "--feature-gates",
+        "GATE=BOOL",
+        "NodeControllerLeaseCircuitBreaker=false, as before Kubernetes 1.37: no live look at leases [true].",
+    ),
+]
 
 _SETTINGS: Final = {
     "--node-monitor-period": "monitor_period_us",
@@ -66,6 +74,7 @@ _SETTINGS: Final = {
     "--large-cluster-size-threshold": "large_cluster_size_threshold",
     "--unhealthy-zone-threshold": "unhealthy_zone_threshold",
 }
+_GATES: Final = {"NodeControllerLeaseCircuitBreaker": "reads_live_leases"}
 _PACE: Final = {"--kube-api-qps": "requests_per_second", "--kube-api-burst": "burst"}
 
 
@@ -96,20 +105,36 @@ class ManagerFlags:
         from evictstream.kit.upstream.lifecycle import LifecycleSettings, RequestPace, SettingError
 
         values = {
-            name: _duration_us(name, value) if isinstance(value, str) else value for name, value in self.given.items()
+            name: _duration_us(name, value) if isinstance(value, str) else value
+            for name, value in self.given.items()
+            if name != "--feature-gates"
         }
+        gates = _gates(str(self.given.get("--feature-gates", "")))
         if values.get("--node-monitor-period", SHORTEST_PERIOD_US) < SHORTEST_PERIOD_US:
             raise WrongUseError("--node-monitor-period is shorter than 1s", next_step="give 1s or more")
         settings: dict[str, Any] = {_SETTINGS[name]: value for name, value in values.items() if name in _SETTINGS}
         pace: dict[str, Any] = {_PACE[name]: value for name, value in values.items() if name in _PACE}
         try:
             return {
-                "settings": LifecycleSettings(**settings),
+                "settings": LifecycleSettings(**settings, **gates),
                 "pace": RequestPace(**pace),
             }
         except SettingError as error:
             names = {field: name for name, field in (_SETTINGS | _PACE).items()}
             raise WrongUseError(f"{names[error.field]} {error.rule}") from error
+
+
+def _gates(text: str) -> dict[str, bool]:
+    """Read gates as Kubernetes' programs do, such as `A=true,B=false`; only those that decide here are known."""
+    gates = {}
+    for part in filter(None, text.split(",")):
+        name, _, value = part.partition("=")
+        if name not in _GATES:
+            raise WrongUseError(f"--feature-gates {name} decides nothing here", next_step=f"known: {', '.join(_GATES)}")
+        if value not in {"true", "false"}:
+            raise WrongUseError(f"--feature-gates {part} is neither true nor false", next_step=f"{name}=false")
+        gates[_GATES[name]] = value == "true"
+    return gates
 
 
 def _duration_us(name: str, text: str) -> int:

@@ -11,6 +11,7 @@ from evictstream.kit.cli.manager_flags import (
     ApiBurst,
     ApiQps,
     EvictionRate,
+    FeatureGates,
     GracePeriod,
     LargeSize,
     ManagerFlags,
@@ -105,6 +106,7 @@ def what_if(
     unhealthy_zone_threshold: UnhealthyShare = None,
     kube_api_qps: ApiQps = None,
     kube_api_burst: ApiBurst = None,
+    feature_gates: FeatureGates = None,
     at: Annotated[
         str | None, typer.Option(help="Time of the change. Default: the newest record, or now.", metavar="WHEN")
     ] = None,
@@ -172,6 +174,7 @@ def what_if(
             "--unhealthy-zone-threshold": unhealthy_zone_threshold,
             "--kube-api-qps": kube_api_qps,
             "--kube-api-burst": kube_api_burst,
+            "--feature-gates": feature_gates,
         }
     )
     _check_asked(change, choice, flags, silent=silent, governs=bool(policy))

@@ -25,6 +25,7 @@ from evictstream.kit.upstream.lifecycle.health_taints import (
     HealthStep,
     health_step,
 )
+from evictstream.kit.upstream.lifecycle.leases import LiveLease, NodeLease, WatchedLeases
 from evictstream.kit.upstream.lifecycle.limiter import Limiter, NoTokens, TokenBucket, limiter_after, new_limiter
 from evictstream.kit.upstream.lifecycle.nodes import Condition, PodAddress, WatchedNode, WatchedPod, find_condition
 from evictstream.kit.upstream.lifecycle.pace import INSTANT, ClientLimiter, RequestPace, plausible_paces
@@ -57,8 +58,10 @@ __all__ = [
     "LifecycleClock",
     "LifecycleSettings",
     "Limiter",
+    "LiveLease",
     "NoTokens",
     "NodeHealth",
+    "NodeLease",
     "NodeLifecycle",
     "NodeReported",
     "Passage",
@@ -71,6 +74,7 @@ __all__ = [
     "TaintsChanged",
     "TimedValue",
     "TokenBucket",
+    "WatchedLeases",
     "WatchedNode",
     "WatchedPod",
     "ZoneState",

@@ -15,6 +15,7 @@ from evictstream.kit.upstream.lifecycle.changes import (
     TaintsChanged,
 )
 from evictstream.kit.upstream.lifecycle.condition_taints import condition_taints, taint_difference
+from evictstream.kit.upstream.lifecycle.leases import WatchedLeases
 from evictstream.kit.upstream.lifecycle.nodes import FALSE, Condition, PodAddress, WatchedNode, WatchedPod
 from evictstream.kit.upstream.lifecycle.steps import API_REQUEST, Steps
 from evictstream.kit.upstream.lifecycle.taint_lists import has_taint, stamped, with_taint, without_taints
@@ -27,7 +28,7 @@ class WatchedCluster:
     Attributes:
         nodes: by name, in the order in which they were first seen. Rounds use this order; Kubernetes' own is the random
             order of a Go map.
-        leases: renewal of each node's lease, by name.
+        leases: the leases of nodes, by name.
         pods: by address.
         changes: writes since this list was emptied, in order.
         changed_nodes: names of nodes whose NoSchedule taints are to be compared with their conditions, in order.
@@ -36,7 +37,7 @@ class WatchedCluster:
 
     def __init__(self) -> None:
         self.nodes: dict[str, WatchedNode] = {}
-        self.leases: dict[str, int] = {}
+        self.leases = WatchedLeases()
         self.pods: dict[PodAddress, WatchedPod] = {}
         self._keys_on: dict[str, dict[PodAddress, None]] = {}  # pods of each node, in the order of arrival
         self.changes: list[ClusterChange] = []

@@ -4,8 +4,8 @@ Source: `pkg/controller/nodelifecycle/node_lifecycle_controller.go`. Methods wit
 work in one instant and return what the controller would have written, in order. Those with a result of `Steps` describe
 the work and what it waits for: `LifecycleClock` runs them at upstream's times, at any pace.
 
-Left out: writes that fail, but for conflicts over a silent node; caches that lag behind the API server; and the labels
-for architecture and operating system, which have nothing to do with taints.
+Left out: writes that fail, but for conflicts over a silent node; caches that lag behind the API server, but for that of
+leases; and the labels for architecture and operating system, which have nothing to do with taints.
 """
 
 import functools
@@ -16,6 +16,7 @@ from evictstream.kit.upstream.lifecycle.changes import ClusterChange, ZoneTurned
 from evictstream.kit.upstream.lifecycle.cluster import WatchedCluster
 from evictstream.kit.upstream.lifecycle.disruption import Passage, disruption_step
 from evictstream.kit.upstream.lifecycle.health_queues import HealthQueues
+from evictstream.kit.upstream.lifecycle.leases import LiveLease
 from evictstream.kit.upstream.lifecycle.nodes import TRUE, PodAddress, WatchedNode, WatchedPod
 from evictstream.kit.upstream.lifecycle.pace import NODE_WRITE_TRIES
 from evictstream.kit.upstream.lifecycle.queue import RateLimitedTimedQueue
@@ -88,12 +89,12 @@ class NodeLifecycle:
     def delete_node(self, name: str) -> None:
         """Forget a node, its lease and a pending retry for its pods, but not its heartbeats."""
         self.cluster.nodes.pop(name, None)
-        self.cluster.leases.pop(name, None)
+        self.cluster.leases.delete(name)
         self._to_mark_again.discard(name)
 
     def renew_lease(self, name: str, renewed_at_us: int) -> None:
         """Store the lease of a node: a heartbeat if `renewed_at_us`, by the node's clock, is later than before."""
-        self.cluster.leases[name] = renewed_at_us
+        self.cluster.leases.put(name, renewed_at_us)
 
     def put_pod(self, pod: WatchedPod, now_us: int) -> tuple[ClusterChange, ...]:
         """Store a pod. On a node known to be not ready, the pod becomes not ready at once (`processPod`)."""
@@ -193,9 +194,9 @@ class NodeLifecycle:
     def _check(self, node: WatchedNode, ready_statuses: dict[str, list[str | None]], now_us: int) -> Steps[None]:
         """Check one node's heartbeat, and treat its health taint and its pods."""
         for _ in range(NODE_WRITE_TRIES):
-            update = update_health(
-                node, self._health.get(node.name), self.cluster.leases.get(node.name), self.settings, now_us
-            )
+            update, now_us = yield from self._judge(node, now_us)
+            if update is None:
+                return
             if update.written is None:
                 break
             now_us = yield API_REQUEST
@@ -221,6 +222,28 @@ class NodeLifecycle:
             yield from self._treat_pods(node, update, pods)
         self._to_mark_again.discard(node.name)
 
+    def _judge(self, node: WatchedNode, now_us: int) -> Steps[tuple[HealthUpdate | None, int]]:
+        """Check one node's heartbeat; before it is called silent, its lease is read from the API server.
+
+        Nothing is judged while the cache of leases has to catch up with such a read. A node that is not judged counts
+        for no zone in this round, and keeps its conditions and taints.
+
+        Returns:
+            The result, None if the node is not judged, and the time.
+        """
+        leases, saved = self.cluster.leases, self._health.get(node.name)
+        if self.settings.reads_live_leases and leases.are_awaited:
+            return None, now_us
+        cached = leases.cached(node.name)
+        update = update_health(node, saved, cached, self.settings, now_us)
+        if not (self.settings.reads_live_leases and update.is_silent):
+            return update, now_us
+        now_us = yield API_REQUEST
+        if leases.look(node.name, update.unwritten.lease) is not LiveLease.AS_REMEMBERED:
+            self._health[node.name] = update.unwritten
+            return None, now_us
+        return update_health(node, saved, cached, self.settings, now_us), now_us
+
     def _treat_pods(self, node: WatchedNode, update: HealthUpdate, pods: Iterable[WatchedPod]) -> Steps[None]:
         """Write the node's pods as not ready if `Ready` fell from True now, or if an earlier write failed."""
         current_status = TRUE if update.current is None else update.current.status
@@ -243,7 +266,7 @@ class NodeLifecycle:
             for node in nodes:
                 health = self._health.get(node.name)
                 if health is not None:
-                    self._health[node.name] = NodeHealth(now_us, now_us, health.ready, health.lease_renewed_at_us)
+                    self._health[node.name] = NodeHealth(now_us, now_us, health.ready, health.lease)
         for zone, rate in step.rates.items():
             now_us = yield QueueUnlocked(zone)
             self._queues.by_zone[zone].swap_limiter(rate, now_us)

@@ -66,6 +66,8 @@ class LifecycleSettings(msgspec.Struct, frozen=True, kw_only=True):
         reacts_in_same_round: whether a node that a round finds silent is queued for its health taint in this very
             round. Default on, as since Kubernetes 1.29 (#120816) and in all recordings; off, the condition before the
             round decides, and the taint comes a period later.
+        reads_live_leases: whether a node's lease is read from the API server before the node is called silent (gate
+            `NodeControllerLeaseCircuitBreaker`). Default on, as since Kubernetes 1.37 (#138698).
     """
 
     monitor_period_us: int = 5 * SECOND_US
@@ -76,6 +78,7 @@ class LifecycleSettings(msgspec.Struct, frozen=True, kw_only=True):
     large_cluster_size_threshold: int = 50
     unhealthy_zone_threshold: float = 0.55
     reacts_in_same_round: bool = True
+    reads_live_leases: bool = True
 
     def __post_init__(self) -> None:
         """Refuse numbers with which no cluster can run; Kubernetes itself checks none of them.

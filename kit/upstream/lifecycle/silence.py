@@ -13,6 +13,7 @@ Two things follow from the source that look odd and are kept:
 import dataclasses
 from typing import Final
 
+from evictstream.kit.upstream.lifecycle.leases import NodeLease
 from evictstream.kit.upstream.lifecycle.nodes import (
     DISK_PRESSURE,
     MEMORY_PRESSURE,
@@ -43,13 +44,13 @@ class NodeHealth:
         probe_at_us: when the last heartbeat was seen; the grace period counts from here.
         ready_transition_at_us: when the last change of `Ready` was seen.
         ready: the condition `Ready` of the last change, None if there was none.
-        lease_renewed_at_us: `spec.renewTime` of the lease that was seen last, None if none was.
+        lease: the lease that was a heartbeat last, None if none was.
     """
 
     probe_at_us: int
     ready_transition_at_us: int
     ready: Condition | None = None
-    lease_renewed_at_us: int | None = None
+    lease: NodeLease | None = None
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -58,7 +59,9 @@ class HealthUpdate:
 
     Attributes:
         health: the memory for the next round.
+        unwritten: the same if the controller leaves it at this check and writes nothing.
         grace_period_us: how long this node may be silent.
+        is_silent: whether it has been silent for longer.
         observed: `Ready` before this check. Unknown, as old as the node, if it has none.
         current: `Ready` after this check, None if there still is none. It decides about the zone's state and, since
             Kubernetes 1.29, about the health taint.
@@ -66,7 +69,9 @@ class HealthUpdate:
     """
 
     health: NodeHealth
+    unwritten: NodeHealth
     grace_period_us: int
+    is_silent: bool
     observed: Condition
     current: Condition | None
     written: tuple[Condition, ...] | None
@@ -75,7 +80,7 @@ class HealthUpdate:
 def update_health(
     node: WatchedNode,
     saved: NodeHealth | None,
-    lease_renewed_at_us: int | None,
+    lease: NodeLease | None,
     settings: LifecycleSettings,
     now_us: int,
 ) -> HealthUpdate:
@@ -84,7 +89,7 @@ def update_health(
     Args:
         node: as it is now.
         saved: the memory from the previous round, None in the first one.
-        lease_renewed_at_us: renewal of its lease as it is now, None if it has none.
+        lease: its lease as the cache has it, None if it has none.
         settings: the two grace periods.
         now_us: the time.
     """
@@ -101,22 +106,34 @@ def update_health(
         observed = current
         grace_period_us = settings.monitor_grace_period_us
         health = _health_with_ready(saved, current, now_us)
-    saved_lease_us = None if saved is None else saved.lease_renewed_at_us
-    if lease_renewed_at_us is not None and (saved_lease_us is None or saved_lease_us < lease_renewed_at_us):
-        health = dataclasses.replace(health, lease_renewed_at_us=lease_renewed_at_us, probe_at_us=now_us)
+    saved_lease = None if saved is None else saved.lease
+    if lease is not None and (saved_lease is None or saved_lease.renewed_at_us < lease.renewed_at_us):
+        health = dataclasses.replace(health, lease=lease, probe_at_us=now_us)
 
-    if now_us > health.probe_at_us + grace_period_us:
+    is_silent = now_us > health.probe_at_us + grace_period_us
+    if is_silent:
         silenced = _silenced(node, now_us)
         ready = find_condition(silenced, READY)
         if ready is not None and ready != observed:
             # The controller's own copy keeps the fraction of a second that the API server drops.
             remembered = dataclasses.replace(ready, transition_at_us=now_us)
-            health = NodeHealth(health.probe_at_us, now_us, remembered, lease_renewed_at_us)
             return HealthUpdate(
-                health=health, grace_period_us=grace_period_us, observed=observed, current=ready, written=silenced
+                health=NodeHealth(health.probe_at_us, now_us, remembered, lease),
+                unwritten=health,
+                grace_period_us=grace_period_us,
+                is_silent=True,
+                observed=observed,
+                current=ready,
+                written=silenced,
             )
     return HealthUpdate(
-        health=health, grace_period_us=grace_period_us, observed=observed, current=current, written=None
+        health=health,
+        unwritten=health,
+        grace_period_us=grace_period_us,
+        is_silent=is_silent,
+        observed=observed,
+        current=current,
+        written=None,
     )
 
 

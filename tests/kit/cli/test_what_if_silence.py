@@ -10,6 +10,7 @@ from tests.kit.cli.test_what_if import INCIDENT, NOWHERE
 from tests.streams.cli.running import run
 
 BEFORE = "2026-11-21T11:19:10Z"
+GATE = "NodeControllerLeaseCircuitBreaker"
 
 
 def silent(*arguments: str) -> dict[str, object]:
@@ -40,6 +41,12 @@ def test_flags_of_the_controller_manager_are_taken() -> None:
     assert found["labelsNotKnown"] == 0
 
 
+@pytest.mark.parametrize("turn", ["true", "false"])
+def test_gate_of_the_controller_manager_is_taken(turn: str) -> None:
+    found = silent("--zone", "z-a", "--for", "40", "--feature-gates", f"{GATE}={turn}")
+    assert found["flags"] == {"--feature-gates": f"{GATE}={turn}"}
+
+
 @pytest.mark.parametrize(
     ("arguments", "problem"),
     [
@@ -49,6 +56,8 @@ def test_flags_of_the_controller_manager_are_taken() -> None:
         pytest.param(["--node-monitor-period", "10ms"], "is shorter than 1s", id="too short"),
         pytest.param(["--node-eviction-rate", "-1"], "--node-eviction-rate must", id="negative"),
         pytest.param(["--unhealthy-zone-threshold", "nan"], "--unhealthy-zone-threshold must", id="no number"),
+        pytest.param(["--feature-gates", "DRADeviceTaints=false"], "decides nothing here", id="another gate"),
+        pytest.param(["--feature-gates", f"{GATE}=off"], "is neither true nor false", id="gate without a truth"),
     ],
 )
 def test_what_cannot_be_asked_is_refused(arguments: list[str], problem: str) -> None:

@@ -71,6 +71,15 @@ def test_a_silent_cluster_is_spared_but_for_the_first_round() -> None:
     assert [node for node, _ in tainted((6, 6), (6, 6))] == ["z0-n0", "z1-n0"]
 
 
+def test_reading_leases_lets_a_silent_cluster_lose_more_nodes() -> None:
+    """Since Kubernetes 1.37: one request more for each node, before its conditions are written (semantics.md 8.6)."""
+    fewer, more = (
+        tainted((90, 90), (90, 90), settings=LifecycleSettings(reads_live_leases=reads), pods=0)
+        for reads in (False, True)
+    )
+    assert (len(fewer), len(more)) == (3, 6)
+
+
 def test_flags_of_the_controller_count() -> None:
     fast = LifecycleSettings(monitor_grace_period_us=40 * SECOND_US, eviction_rate=1)
     assert tainted((10, 3), (10, 0), settings=fast) == [("z0-n0", 45), ("z0-n1", 46), ("z0-n2", 47)]

@@ -123,6 +123,7 @@ class Replay:
                 monitor_grace_period_us=10 * SECOND_US,
                 startup_grace_period_us=20 * SECOND_US,
                 eviction_rate=incident.rate,
+                reads_live_leases=False,  # Kubernetes 1.36
             )
         )
         first_us = recorded.sights[0].at_us

@@ -43,8 +43,10 @@ ANSWERS_IN_100_MS = RequestPace(requests_per_second=math.inf, answer_us=100_000)
 class Scene:
     """Nodes `n0` and up that were ready at the start and report nothing more, and a clock at some pace."""
 
-    def __init__(self, pace: RequestPace, size: int, *, rate: float = 100.0) -> None:
-        settings = LifecycleSettings(monitor_grace_period_us=GRACE_US, eviction_rate=rate)
+    def __init__(self, pace: RequestPace, size: int, *, rate: float = 100.0, reads_live_leases: bool = False) -> None:
+        settings = LifecycleSettings(
+            monitor_grace_period_us=GRACE_US, eviction_rate=rate, reads_live_leases=reads_live_leases
+        )
         self.lifecycle = NodeLifecycle(settings)
         self.clock = LifecycleClock(self.lifecycle, 0, pace)
         for number in range(size):

@@ -10,6 +10,7 @@ from evictstream.kit.upstream.lifecycle import (
     Condition,
     LifecycleSettings,
     NodeHealth,
+    NodeLease,
     WatchedNode,
     find_condition,
     update_health,
@@ -32,7 +33,7 @@ def disk_pressure(heartbeat_at_us: int) -> Condition:
 def look(
     found: WatchedNode, saved: NodeHealth | None, now_us: int, lease_us: int | None = None
 ) -> tuple[NodeHealth, tuple[Condition, ...] | None]:
-    update = update_health(found, saved, lease_us, SETTINGS, now_us)
+    update = update_health(found, saved, None if lease_us is None else NodeLease(lease_us), SETTINGS, now_us)
     return update.health, update.written
 
 
@@ -286,7 +287,7 @@ def test_a_new_status_makes_the_old_lease_count_again() -> None:
     health, _ = look(node("node0", ready("True")), None, FAKE_NOW_US, lease_us)
     posted = node("node0", ready("True", FAKE_NOW_US + 10 * SECOND_US))
     health, _ = look(posted, health, FAKE_NOW_US + 10 * SECOND_US, lease_us)
-    assert health.lease_renewed_at_us is None
+    assert health.lease is None
     health, _ = look(posted, health, FAKE_NOW_US + 20 * SECOND_US, lease_us)
     assert health.probe_at_us == FAKE_NOW_US + 20 * SECOND_US
     health, _ = look(posted, health, FAKE_NOW_US + 30 * SECOND_US, lease_us)
