@@ -2,6 +2,9 @@
 
 Beside the tests lies an ordinary Go module that names the versions. What is built from it lies in the user's cache, in
 a folder named after the version and a digest of the sources: a change is built anew, and nothing is built twice.
+
+`go.mod` and `go.sum` name one version. Another one has two files of its own in the same folder, such as `v1.36.3.mod`
+and `v1.36.3.sum`, and an environment variable asks for it.
 """
 
 from __future__ import annotations
@@ -22,6 +25,10 @@ from pathlib import Path
 GO_CACHES = "go"
 
 
+class UnknownVersionError(LookupError):
+    """The environment asks for a version that has no files."""
+
+
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class GoPrograms:
     """Programs of one Go module.
@@ -36,6 +43,7 @@ class GoPrograms:
         folder_name: in the user's cache.
         how: the command that builds them, for messages.
         cost: what a build takes, for messages.
+        variable: the environment variable that asks for another version than that of `go.mod`, such as 1.36.3; or none.
     """
 
     title: str
@@ -47,13 +55,50 @@ class GoPrograms:
     folder_name: str
     how: str
     cost: str
+    variable: str | None = None
 
     def version(self) -> str:
-        """Return the version that the Go module asks for, such as v1.36.3."""
-        text = (self.sources / "go.mod").read_text(encoding="utf-8")
+        """Return the version that is asked for, such as v1.37.2."""
+        return self._named_in(self._module_file())
+
+    def versions(self) -> tuple[str, ...]:
+        """Return all versions that can be asked for, that of `go.mod` first."""
+        others = sorted(self.sources.glob("v*.mod"))
+        return tuple(map(self._named_in, (self.sources / "go.mod", *others)))
+
+    def _named_in(self, module_file: Path) -> str:
+        text = module_file.read_text(encoding="utf-8")
         found = re.search(rf"^\s*(?:require )?{re.escape(self.module)} (v\S+)(?: // indirect)?$", text, re.MULTILINE)
-        assert found is not None, f"{self.sources.name}/go.mod names no version of {self.module}"
+        assert found is not None, f"{self.sources.name}/{module_file.name} names no version of {self.module}"
         return found[1]
+
+    def _module_file(self) -> Path:
+        """Return the file that names the version which is asked for.
+
+        Raises:
+            UnknownVersionError: the environment asks for a version without such a file.
+        """
+        usual = self.sources / "go.mod"
+        asked = os.environ.get(self.variable, "") if self.variable else ""
+        wanted = "v" + asked.removeprefix("v")
+        if not asked or wanted == self._named_in(usual):
+            return usual
+        other = self.sources / f"{wanted}.mod"
+        if wanted not in self.versions():
+            known = ", ".join(each.removeprefix("v") for each in self.versions())
+            raise UnknownVersionError(f"{self.variable}={asked}: {self.title} can be built at {known}")
+        return other
+
+    def _files(self) -> dict[str, Path]:
+        """Return the sources of this version, by their names as Go sees them, in order."""
+        module_file = self._module_file()
+        sources = {
+            each.relative_to(self.sources).as_posix(): each
+            for each in self.sources.rglob("*")
+            if each.is_file() and not (each.parent == self.sources and each.name.startswith("v"))
+        }
+        sources |= {f"go{each}": module_file.with_suffix(each) for each in (".mod", ".sum")}
+        return dict(sorted(sources.items()))
 
     def cache_folder(self) -> Path:
         """Return their folder in the user's cache; it may be deleted at any time."""
@@ -63,8 +108,8 @@ class GoPrograms:
     def folder(self) -> Path:
         """Return where the programs of this version and these sources are, or will be."""
         digest = hashlib.sha256()
-        for file in sorted(each for each in self.sources.rglob("*") if each.is_file()):
-            digest.update(f"{file.relative_to(self.sources).as_posix()}\0".encode())
+        for name, file in self._files().items():
+            digest.update(f"{name}\0".encode())
             digest.update(file.read_bytes())
         return self.cache_folder() / f"{self.version()}-{digest.hexdigest()[:12]}"
 
@@ -97,13 +142,19 @@ class GoPrograms:
             with tempfile.TemporaryDirectory(dir=cache, prefix="building-") as folder:
                 programs = Path(folder) / "programs"
                 flags = ["-trimpath", "-buildvcs=false", f"-ldflags=-s -w{version}", "-o", f"{programs}/"]
+                flags.append(f"-modfile={self._module_file()}")
                 subprocess.run([go, "build", *flags, *self.packages], cwd=self.sources, env=environment, check=True)
                 shutil.rmtree(target, ignore_errors=True)
                 programs.rename(target)
             shutil.rmtree(caches, ignore_errors=True)  # only another version would need them again
 
     def main(self) -> int:
-        """Build, and say where; without Go say what to do."""
+        """Build, and say where; without Go, or for an unknown version, say what to do."""
+        try:
+            self.version()
+        except UnknownVersionError as error:
+            sys.stderr.write(f"{error}\n")
+            return 1
         if self.are_built():
             sys.stdout.write(f"{self.title} {self.version()} is built: {self.folder()}\n")
             return 0
