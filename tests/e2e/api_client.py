@@ -22,10 +22,11 @@ _STALE_CONNECTION = (http.client.RemoteDisconnected, ConnectionResetError, Broke
 
 
 class RefusedError(Exception):
-    """The API server has refused: `status` is HTTP's, `reason` is Kubernetes' word, such as NotFound."""
+    """The API server has refused: `status` is HTTP's, `reason` is a word such as NotFound."""
 
     def __init__(self, status: int, answer: Object) -> None:
         self.status = status
+        self.answer = answer
         self.reason = str(answer.get("reason", ""))
         super().__init__(f"{status} {self.reason}: {answer.get('message', '')}")
 

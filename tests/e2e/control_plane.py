@@ -43,7 +43,10 @@ SHORT_DEFAULT_TOLERATIONS = (
     "--default-unreachable-toleration-seconds=5",
 )
 
-# Who deletes pods, when, and with which preconditions.
+NODE_CONTROLLER = "system:serviceaccount:kube-system:node-controller"
+"""The user of upstream's node lifecycle controller, and of its taint eviction controller."""
+
+# Who deletes pods, when, and with which preconditions; and which leases the controller manager reads by themselves.
 _AUDIT_POLICY = {
     "apiVersion": "audit.k8s.io/v1",
     "kind": "Policy",
@@ -55,6 +58,12 @@ _AUDIT_POLICY = {
             "resources": [{"group": "", "resources": ["pods"]}],
         },
         {"level": "Request", "verbs": ["create"], "resources": [{"group": "", "resources": ["pods/eviction"]}]},
+        {
+            "level": "Metadata",
+            "users": [NODE_CONTROLLER],
+            "verbs": ["get"],
+            "resources": [{"group": "coordination.k8s.io", "resources": ["leases"]}],
+        },
         {"level": "None"},
     ],
 }
@@ -178,12 +187,20 @@ class ControlPlane:
         return False
 
     def deletes(self) -> Sequence[Object]:
-        """Give the audit log: each attempt to delete or evict pods, in the order of answers. Reads on where it was.
+        """Give each attempt to delete or evict pods from the audit log, in the order of answers.
 
-        `user.username` is who (the built-in evictor is system:serviceaccount:kube-system:node-controller),
-        `objectRef` what, `requestReceivedTimestamp` when, `responseStatus.code` the outcome, `requestObject` the
-        options.
+        `user.username` is who (the built-in evictor is `NODE_CONTROLLER`), `objectRef` what, `requestReceivedTimestamp`
+        when, `responseStatus.code` the outcome, `requestObject` the options.
         """
+        return [each for each in self._read_audit_log() if each["objectRef"]["resource"] == "pods"]
+
+    def lease_reads(self) -> Sequence[str]:
+        """Give the names of the nodes whose leases the node lifecycle controller has read live, in order."""
+        found = [each["objectRef"] for each in self._read_audit_log()]
+        return [each["name"] for each in found if each["resource"] == "leases"]
+
+    def _read_audit_log(self) -> Sequence[Object]:
+        """Give the whole audit log; reads on where it was."""
         if self.audit_log.exists():
             with self.audit_log.open("rb") as log:
                 log.seek(self._audited_bytes)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.api_client import ApiClient, RefusedError
-from tests.e2e.control_plane import QUICK_NODE_MONITOR, SHORT_DEFAULT_TOLERATIONS, ControlPlane
+from tests.e2e.control_plane import NODE_CONTROLLER, QUICK_NODE_MONITOR, SHORT_DEFAULT_TOLERATIONS, ControlPlane
 from tests.e2e.hollow_nodes import HollowNodes
 from tests.e2e.objects import NODES, pod, pods, taint, tolerates
 
@@ -17,7 +17,6 @@ pytestmark = [pytest.mark.e2e, pytest.mark.usefixtures("built_binaries")]
 
 NAMES = ("n-0", "n-1", "n-2")
 MAINTENANCE = "example.com/maintenance"
-EVICTOR = "system:serviceaccount:kube-system:node-controller"
 PATIENCE_SECONDS = 30.0
 UNREACHABLE_AND_OVER_SECONDS = 5.0 + 5.0 + 2.0  # the monitor's grace, the toleration, a pass of each controller
 
@@ -51,7 +50,7 @@ def test_builtin_evictor_deletes_what_does_not_tolerate(tmp_path: Path) -> None:
             assert alive(client) == {f"{name}-{kind}" for name in NAMES for kind in ("plain", "tolerant")} - {
                 "n-1-plain"
             }
-        deletes = [each for each in plane.deletes() if each["user"]["username"] == EVICTOR]
+        deletes = [each for each in plane.deletes() if each["user"]["username"] == NODE_CONTROLLER]
         assert [each["objectRef"]["name"] for each in deletes] == ["n-1-plain"]
 
 
