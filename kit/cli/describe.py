@@ -49,7 +49,7 @@ def pod(
     from evictstream.kit.see.evictions import of_node
     from evictstream.kit.see.pods import listed_pod
     from evictstream.kit.see.reading import silences_of
-    from evictstream.streams.worker.service_config import rule_parameters
+    from evictstream.streams.worker.service_config import cluster_rules
 
     if namespace is not None and "/" in name:
         raise WrongUseError(f"{name} names a namespace already", next_step="give the pod's name alone with --namespace")
@@ -58,7 +58,7 @@ def pod(
     read = read_known_cluster(settings, cluster)
     with known_steering(settings) as newest:
         steering = newest()
-    at_us, silences, rules = present_us(), silences_of(settings), rule_parameters(settings)
+    at_us, silences, rules = present_us(), silences_of(settings), cluster_rules(settings)
     found: dict[Match, list[tuple[StoredNode, ListedPod]]] = {match: [] for match in Match}
     addresses: list[str] = []
     for stored in read.state.nodes():
@@ -71,7 +71,9 @@ def pod(
             if match is not Match.NONE:
                 pending = of_node(stored, at_us, silences, steering)
                 eviction = next((each for each in pending if each.pod_uid == one.uid), None)
-                found[match].append((stored, listed_pod(stored, one, rules=rules, eviction=eviction)))
+                found[match].append(
+                    (stored, listed_pod(stored, one, rules=rules.of(stored.aggregate.cluster), eviction=eviction))
+                )
     pods = found[Match.EXACT] or found[Match.BY_NAME]
     _check_found(asked, {f"{one.namespace}/{one.pod}" for _, one in pods}, addresses)
     for number, (stored, seen) in enumerate(pods):
@@ -114,18 +116,18 @@ def node(
     from evictstream.kit.see.nodes import listed_node
     from evictstream.kit.see.pods import listed_pods
     from evictstream.kit.see.reading import silences_of
-    from evictstream.streams.worker.service_config import rule_parameters
+    from evictstream.streams.worker.service_config import cluster_rules
 
     settings = global_options(context).settings
     read = read_known_cluster(settings, cluster)
     with known_steering(settings) as newest:
         steering = newest()
-    at_us, silences, rules = present_us(), silences_of(settings), rule_parameters(settings)
+    at_us, silences, rules = present_us(), silences_of(settings), cluster_rules(settings)
     nodes = [one for one in read.state.nodes() if cluster in (None, one.aggregate.cluster)]
     check_known("node", name, (one.aggregate.name for one in nodes))
     for number, stored in enumerate(one for one in nodes if one.aggregate.name == name):
         seen = listed_node(stored, at_us, silences)
-        pods = listed_pods(stored, at_us, silences, rules, steering=steering)
+        pods = listed_pods(stored, at_us, silences, rules.of(stored.aggregate.cluster), steering=steering)
         gate = gate_of(stored.cluster, at_us, silences, has_gap=stored.has_gap)
         described = DescribedNode(node=seen, gate=gate, heard_at=heard_at(stored.cluster), pods_on_it=tuple(pods))
         print_node(described, at_us, output=output, is_first=not number)

@@ -182,12 +182,12 @@ def _replayed(
     from evictstream.kit.replay.pod_observer import PodObserver
     from evictstream.kit.replay.replay import Replay
     from evictstream.kit.replay.sources import open_source
-    from evictstream.streams.worker.service_config import rule_parameters
+    from evictstream.streams.worker.service_config import cluster_rules
 
     def see_unbound(entry: Entry) -> None:
         observer.see_unbound(cluster or entry.cluster or "", bytes(entry.object), entry.observed_at_us or 0)
 
-    observer, explainer = PodObserver(asked, rule_parameters(settings)), Explainer(asked)
+    observer, explainer = PodObserver(asked, cluster_rules(settings)), Explainer(asked)
     with open_inputs(files, stop_signals) as inputs:
         source = open_source(inputs, cluster=cluster, partitions=settings.partitions, on_unbound=see_unbound, at=at)
         # Where a service ran, no result means that none came.

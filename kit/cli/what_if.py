@@ -156,7 +156,7 @@ def what_if(
     from evictstream.kit.what_if.preview import changed_nodes, preview
     from evictstream.kit.what_if.silent_nodes import preview_silence
     from evictstream.models.instants import SECOND_US
-    from evictstream.streams.worker.service_config import rule_parameters
+    from evictstream.streams.worker.service_config import cluster_rules
 
     change = PlannedChange(
         taints=_taint_changes(taint or [], remove_taint or []),
@@ -200,7 +200,7 @@ def what_if(
             raise _nothing_chosen(cluster_state, silence.unlabelled if selector else 0)
         print_silence(silence, name, seconds=seconds, flags=flags.given, output=output)
         return exit_code
-    at_us, rules = tables.at_us if at_us is None else at_us, rule_parameters(settings)
+    at_us, rules = tables.at_us if at_us is None else at_us, cluster_rules(settings).of(name)
     result = preview(cluster_state, change, choice, at_us=at_us, rules=rules)
     if not result.chosen:
         raise _nothing_chosen(cluster_state, result.unlabelled)

@@ -36,6 +36,7 @@ STAYS: Final[dict[NothingDue, str]] = {
     NothingDue.NO_TAINT: "its node has no NoExecute taint",
     NothingDue.TOLERATED: "tolerates all taints forever",
     NothingDue.UNDECIDABLE: "is ignored: too many taints or tolerations",
+    NothingDue.BUILT_IN: "is evicted by Kubernetes' own controller",
 }
 PLACES: Final[dict[PlaceToGo | None, str]] = {
     PlaceToGo.SOMEWHERE: "",

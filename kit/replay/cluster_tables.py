@@ -140,7 +140,7 @@ class ClusterTables:
                     observed = ObservedPod(
                         cluster=node.cluster, namespace=namespace, name=name, uid=pod.uid, match=match, node=node.name
                     )
-                    why = why_nothing(node, pod.uid, self._config.rules)
+                    why = why_nothing(node, pod.uid, self._config.rules.of(node.cluster))
                     observed.note(instant_text(at_us), Teller.RECORDED, why)
                     yield observed
 

@@ -16,7 +16,8 @@ from evictstream.kit.recordings.record import RecordedRecord
 from evictstream.kit.replay.asked_pod import AskedPod, Match
 from evictstream.kit.replay.story import Teller
 from evictstream.kit.replay.why_nothing import DEAD_LETTERED, GONE, UNBOUND, PodCase, WhyNothing, why_nothing
-from evictstream.models.eviction import NodeAggregate, RuleParameters
+from evictstream.models.eviction import NodeAggregate
+from evictstream.models.eviction.rule_parameters import ClusterRules
 from evictstream.models.instants import instant_text, instant_us
 from evictstream.models.kubernetes.shapes import TERMINAL_PHASES
 from evictstream.models.messages.envelope import DECODE_ERRORS
@@ -116,7 +117,7 @@ class PodObserver:
         pods: by cluster and UID, in the order in which they were seen first.
     """
 
-    def __init__(self, asked: AskedPod, rules: RuleParameters) -> None:
+    def __init__(self, asked: AskedPod, rules: ClusterRules) -> None:
         self.asked = asked
         self.pods: dict[tuple[str, str], ObservedPod] = {}
         self._rules = rules
@@ -148,7 +149,7 @@ class PodObserver:
         about = seen.object.metadata.name if seen is not None and record.topic == "nodes" else ""
         for pod in followed.get(about, ()) if about else [pod for pods in followed.values() for pod in pods]:
             node = known(pod.cluster, pod.node)
-            why = GONE if node is None else why_nothing(node, pod.uid, self._rules)
+            why = GONE if node is None else why_nothing(node, pod.uid, self._rules.of(pod.cluster))
             is_decided = why.case is PodCase.DUE and teller is Teller.RECORDED  # by the replay, as no record says so
             pod.note(at, Teller.REPLAY if is_decided else teller, why)
 

@@ -45,6 +45,7 @@ _LEFT_ALONE: Final = {
     NothingDue.FINISHED: Reason(12, "the pod had finished"),
     NothingDue.TERMINATING: Reason(14, "the pod was already terminating"),
     NothingDue.UNDECIDABLE: Reason(39, "the pod or its node is over a limit"),
+    NothingDue.BUILT_IN: Reason(None, "it is left to Kubernetes' own controller"),
 }
 
 

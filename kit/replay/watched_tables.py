@@ -166,7 +166,7 @@ class WatchedTables:
         return PodStanding(
             node=state,
             pod=pod,
-            due=None if pod is None else decide(state, pod, self._config.rules),
+            due=None if pod is None else decide(state, pod, self._config.rules.of(cluster)),
             is_silent=self._partition(place).is_silent(cluster, at_us),
             is_late=(cluster, pod_uid) in self._late or (state is not None and (cluster, state.uid) in self._late),
             renewed=frozenset(seen.renewed),

@@ -7,7 +7,16 @@ from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 from evictstream.kit.replay.story import toleration_text
-from evictstream.models.eviction import Due, EvictionState, NodeAggregate, NothingDue, PodState, RuleParameters, decide
+from evictstream.models.eviction import (
+    Due,
+    EvictionState,
+    NodeAggregate,
+    NothingDue,
+    PodState,
+    RuleParameters,
+    built_in_due,
+    decide,
+)
 from evictstream.models.instants import instant_text
 from evictstream.models.kubernetes.matching import bounded_seconds, first_match
 from evictstream.models.kubernetes.taints import taint_text
@@ -21,6 +30,7 @@ class PodCase(enum.StrEnum):
 
     NO_TAINT = "NoTaint"
     TOLERATED = "Tolerated"
+    BUILT_IN = "BuiltIn"
     TERMINATING = "Terminating"
     FINISHED = "Finished"
     MIRROR = "Mirror"
@@ -71,6 +81,8 @@ def why_nothing(aggregate: NodeAggregate, uid: str, rules: RuleParameters) -> Wh
         return WhyNothing(PodCase.NO_TAINT, f"Its node {aggregate.name} has no NoExecute taint.")
     if due is NothingDue.TOLERATED:
         return WhyNothing(PodCase.TOLERATED, " ".join(_tolerations(aggregate, pod, rules)))
+    if due is NothingDue.BUILT_IN:
+        return WhyNothing(PodCase.BUILT_IN, _of_built_in(aggregate, pod, rules))
     return _OF_POD[due]
 
 
@@ -79,6 +91,14 @@ def _due(pod: PodState, due: Due) -> str:
     if eviction is not None and eviction.state is EvictionState.DONE:
         return "Its eviction is done."
     return f"It has to leave at {instant_text(due.deadline_us)}, because of the taint {taint_text(due.taint)}."
+
+
+def _of_built_in(aggregate: NodeAggregate, pod: PodState, rules: RuleParameters) -> str:
+    due = None if aggregate.node is None else built_in_due(aggregate.node, pod, rules)
+    if due is None:
+        return "Kubernetes' own controller evicts it."
+    taint = taint_text(due.taint)
+    return f"Kubernetes' own controller evicts it, because of the taint {taint}, at {instant_text(due.deadline_us)}."
 
 
 def _tolerations(aggregate: NodeAggregate, pod: PodState, rules: RuleParameters) -> Iterator[str]:

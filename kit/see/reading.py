@@ -20,7 +20,7 @@ from evictstream.streams.broker.topic_specs import topic_specs
 from evictstream.streams.errors import TopicsDifferError
 from evictstream.streams.partitioner import partition_of
 from evictstream.streams.settings import Settings
-from evictstream.streams.worker.service_config import rule_parameters
+from evictstream.streams.worker.service_config import cluster_rules
 from evictstream.streams.worker.stored_rows import read_rows, rows_of_this_version
 
 STALE_SECONDS: Final = 30.0
@@ -44,7 +44,9 @@ class ReadState(NamedTuple):
 
 def silences_of(settings: Settings) -> Silences:
     """Return for how long signs of feeds and executors count."""
-    return Silences(int(settings.feed_silence_limit_seconds * SECOND_US), rule_parameters(settings).report_silence_us)
+    return Silences(
+        int(settings.feed_silence_limit_seconds * SECOND_US), cluster_rules(settings).usual.report_silence_us
+    )
 
 
 def read_stored_state(

@@ -11,7 +11,7 @@ that is written in Python, which takes three times as long as a global. Code tha
 a tainted node binds the members that it needs once; all other code writes them out.
 """
 
-from evictstream.models.eviction.decision import NothingDue, decide
+from evictstream.models.eviction.decision import NothingDue, built_in_due, decide
 from evictstream.models.eviction.lifecycle import has_to_decide
 from evictstream.models.eviction.listing_steps import unlisted_node_slices, unlisted_pod_slices
 from evictstream.models.eviction.loading import RowLoader, wakeups
@@ -79,6 +79,7 @@ __all__ = [
     "Verdict",
     "apply_pod",
     "apply_result",
+    "built_in_due",
     "decide",
     "decide_all_slices",
     "end_elsewhere",

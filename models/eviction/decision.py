@@ -28,6 +28,7 @@ from evictstream.models.eviction.state import (
     TaintState,
 )
 from evictstream.models.instants import LAST_INSTANT_US, SECOND_US
+from evictstream.models.kubernetes.handed_over import for_built_in
 from evictstream.models.kubernetes.matching import bounded_seconds, first_match, looks_at_value
 from evictstream.models.kubernetes.taints import HEALTH_KEYS, NO_EXECUTE, Taint, other_health_key
 from evictstream.models.kubernetes.toleration_index import TolerationIndex
@@ -68,6 +69,8 @@ class NothingDue(enum.Enum):
     NO_TAINT = enum.auto()
     TOLERATED = enum.auto()
     UNDECIDABLE = enum.auto()
+    BUILT_IN = enum.auto()
+    """It has to leave, and Kubernetes' own controller sees to it (semantics.md 12.13)."""
 
 
 class ToleratedTaint(msgspec.Struct, frozen=True, gc=False):
@@ -120,7 +123,7 @@ def decide(
     Args:
         node: its node, None if the node is not known.
         pod: the pod.
-        rules: only `comparison_operators` matters here.
+        rules: `comparison_operators` and `built_in` matter here.
         coverages: cache of this step, for this `node` only; `decide` adds to it. Without one nothing is cached.
 
     Returns:
@@ -133,13 +136,45 @@ def decide(
         return NothingDue.NODE_UNKNOWN
     if not node.taints:
         return NothingDue.UNDECIDABLE if node.is_undecidable else NothingDue.NO_TAINT
-    known = coverages.get(id(pod.tolerations)) if coverages is not None else None
+    due = _due(node, pod, pod.tolerations, rules, coverages)
+    if due is None:
+        return NothingDue.TOLERATED
+    if rules.built_in and not _is_later_for_built_in(node, pod, due, rules, coverages):
+        return NothingDue.BUILT_IN
+    return due
+
+
+def built_in_due(
+    node: NodeState, pod: PodState, rules: RuleParameters, coverages: Coverages | None = None
+) -> Due | None:
+    """Return what the built-in controller's deadline is by its spec and by this decision's windows; None for never.
+
+    Its own timer may be later, since a restart begins all its windows anew; never earlier.
+    """
+    return _due(node, pod, for_built_in(pod.tolerations), rules, coverages)
+
+
+def _is_later_for_built_in(
+    node: NodeState, pod: PodState, due: Due, rules: RuleParameters, coverages: Coverages | None
+) -> bool:
+    """Return whether the built-in controller, by the spec, would do later or never what is due."""
+    if due.verdict is _UNTOLERATED or for_built_in(pod.tolerations) is pod.tolerations:
+        return False
+    spec = built_in_due(node, pod, rules, coverages)
+    return spec is None or spec.deadline_us > due.deadline_us
+
+
+def _due(
+    node: NodeState, pod: PodState, tolerations: Tolerations, rules: RuleParameters, coverages: Coverages | None
+) -> Due | None:
+    """Return what is due for a pod with these tolerations on a node with taints; None if it tolerates all forever."""
+    known = coverages.get(id(tolerations)) if coverages is not None else None
     if known is not None:
         coverage = known[1]
     else:
-        coverage = cover(node, pod.tolerations, comparison_operators=rules.comparison_operators)
+        coverage = cover(node, tolerations, comparison_operators=rules.comparison_operators)
         if coverages is not None and len(coverages) < MOST_COVERAGES:
-            coverages[id(pod.tolerations)] = (pod.tolerations, coverage)
+            coverages[id(tolerations)] = (tolerations, coverage)
     state = coverage.untolerated
     if state is not None:
         return Due(
@@ -155,7 +190,7 @@ def decide(
         # On equal times the first taint in node order is the reason.
         if expiry is not None and (earliest is None or expiry.deadline_us < earliest.deadline_us):
             earliest = expiry
-    return NothingDue.TOLERATED if earliest is None else earliest
+    return earliest
 
 
 def window_start_us(taint: TaintState, pod: PodState) -> int:

@@ -212,6 +212,8 @@ def _verdict(step: Step, reason: NothingDue, eviction: Eviction) -> Verdict:
             return Verdict.NODE_GONE
         case NothingDue.UNDECIDABLE:
             return Verdict.UNDECIDABLE
+        case NothingDue.BUILT_IN:
+            return Verdict.BUILT_IN
         case NothingDue.NO_TAINT:
             return Verdict.TAINT_REMOVED
         case NothingDue.TOLERATED:

@@ -11,6 +11,7 @@ from evictstream.models.eviction.row_keys import RowKind, row_key
 from evictstream.models.eviction.row_values import pod_value
 from evictstream.models.eviction.state import NodeAggregate, PodState
 from evictstream.models.eviction.step import InputEffect
+from evictstream.models.kubernetes.handed_over import is_same_in_force
 from evictstream.models.kubernetes.resource_versions import Version
 from evictstream.models.kubernetes.tolerations import Tolerations
 
@@ -26,7 +27,8 @@ def take_plain_version(
 
     Returns:
         `UNCHANGED` if that was all; `CHANGED` if the tolerations are others: call `edit_tolerations` next; `None` if
-        the change is not plain, so that `apply_pod` has to decide it. Then nothing is taken in.
+        the change is not plain, so that `apply_pod` has to decide it, as of seconds that were moved and not edited.
+        Then nothing is taken in.
     """
     earlier = pod.version
     if pod.exemptions or not isinstance(version, int) or not isinstance(earlier, int) or version <= earlier:
@@ -35,7 +37,7 @@ def take_plain_version(
     if tolerations is known or tolerations == known:
         pod.version = version
         return _UNCHANGED
-    if has_to_decide(aggregate, pod):
+    if has_to_decide(aggregate, pod) or is_same_in_force(tolerations, known):
         return None
     pod.version = version
     return _CHANGED

@@ -35,6 +35,7 @@ from evictstream.models.eviction.step import (
     Step,
 )
 from evictstream.models.eviction.transitions import OUTSTANDING, Transition
+from evictstream.models.kubernetes.handed_over import is_same_in_force
 from evictstream.models.kubernetes.resource_versions import (
     Version,
     is_newer,
@@ -99,18 +100,12 @@ def apply_pod(aggregate: NodeAggregate, event: PodEvent, rules: RuleParameters, 
     pod.version = version
     exemptions = _exemptions(event)
     tolerations = seen.tolerations
-    is_edited = tolerations is not pod.tolerations and tolerations != pod.tolerations
-    if exemptions == pod.exemptions and not is_edited:
+    is_other = tolerations is not pod.tolerations and tolerations != pod.tolerations
+    if exemptions == pod.exemptions and not is_other:
         if seen.traits is not pod.traits and seen.traits != pod.traits:
             return _take_traits(aggregate, pod, event)
         return UNDECIDABLE if event.is_undecidable else UNCHANGED
-    aggregate.discount(pod)
-    pod.traits = seen.traits
-    if is_edited or not exemptions:  # or it is left alone no longer: its tolerations decide from now on
-        pod.tolerations = tolerations
-        pod.tolerations_since_us = event.at_us
-    pod.exemptions = exemptions
-    aggregate.count(pod)
+    _take(aggregate, pod, event, exemptions)
     node = aggregate.node
     if pod.eviction is None and (node is None or not node.taints) and not event.is_undecidable:
         # No eviction is open and nothing can be due, as with nearly all edits: no need to decide.
@@ -317,6 +312,18 @@ def _add(aggregate: NodeAggregate, event: PodEvent, version: Version, rules: Rul
     step.write_pod(pod)
     reconcile(step, pod)
     return step.finish()
+
+
+def _take(aggregate: NodeAggregate, pod: PodState, event: PodEvent, exemptions: int) -> None:
+    """Take what has changed of a pod."""
+    aggregate.discount(pod)
+    seen = event.pod
+    # Seconds that only moved between spec and annotation decide as before, and since then.
+    is_edited = not is_same_in_force(seen.tolerations, pod.tolerations)
+    if is_edited or (exemptions != pod.exemptions and not exemptions):  # or it is left alone no longer
+        pod.tolerations_since_us = event.at_us
+    pod.tolerations, pod.traits, pod.exemptions = seen.tolerations, seen.traits, exemptions
+    aggregate.count(pod)
 
 
 def _take_traits(aggregate: NodeAggregate, pod: PodState, event: PodEvent) -> Changes:

@@ -6,11 +6,13 @@ object has. No limit counts several pods together, so no pod decides about anoth
 nodes of a name times changes of the node, so it has a limit.
 """
 
+from collections.abc import Sequence
 from typing import Final
 
 import msgspec
 
 from evictstream.models.instants import SECOND_US
+from evictstream.models.steering.patterns import Patterns
 
 MOST_EARLIER_NODES: Final = 32
 """Earlier nodes of one name that are remembered: those that left last. They are in the node's row, which each change of
@@ -55,6 +57,8 @@ class RuleParameters(msgspec.Struct, frozen=True, kw_only=True):
             so that a late event cannot bring a deleted pod back (semantics.md 12.3).
         comparison_operators: whether `Gt` and `Lt` compare, the feature gate `TaintTolerationComparisonOperators`.
             Default off, as upstream (semantics.md 11.2).
+        built_in: whether Kubernetes' own controller is on in the cluster. Then only what it would do later or never is
+            evictstream's (semantics.md 12.13).
     """
 
     outage_gap_us: int = 5 * SECOND_US
@@ -67,6 +71,7 @@ class RuleParameters(msgspec.Struct, frozen=True, kw_only=True):
     report_silence_us: int = 30 * SECOND_US
     remember_deleted_us: int = 60 * _MINUTE_US
     comparison_operators: bool = False
+    built_in: bool = False
 
     def __post_init__(self) -> None:
         """Refuse a wait of 0, which would repeat attempts without a pause, and negative durations.
@@ -82,3 +87,23 @@ class RuleParameters(msgspec.Struct, frozen=True, kw_only=True):
             if getattr(self, field) < 0:
                 message = f"{field} must not be negative"
                 raise ValueError(message)
+
+
+class ClusterRules:
+    """The rules of each cluster: they differ in whether Kubernetes' own controller is on there.
+
+    Attributes:
+        usual: those of clusters where it is off; durations are the same everywhere.
+    """
+
+    __slots__ = ("_built_in", "_with_built_in", "usual")
+
+    def __init__(self, usual: RuleParameters, built_in: Sequence[str] = ()) -> None:
+        """Take the usual rules, and patterns of the clusters where Kubernetes' own controller is on."""
+        self.usual = usual
+        self._with_built_in = msgspec.structs.replace(usual, built_in=True)
+        self._built_in = Patterns(built_in) if built_in else None
+
+    def of(self, cluster: str) -> RuleParameters:
+        """Return the rules of a cluster."""
+        return self.usual if self._built_in is None or not self._built_in.match(cluster) else self._with_built_in

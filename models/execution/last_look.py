@@ -13,6 +13,7 @@ from typing import Final
 import msgspec
 
 from evictstream.models.instants import SECOND_US, instant_us
+from evictstream.models.kubernetes.handed_over import read_handed_over
 from evictstream.models.kubernetes.matching import bounded_seconds, first_match, looks_at_value, tolerations_in_use
 from evictstream.models.kubernetes.shapes import (
     DISRUPTION_TARGET,
@@ -23,7 +24,7 @@ from evictstream.models.kubernetes.shapes import (
     LookedAtPod,
 )
 from evictstream.models.kubernetes.taints import HEALTH_KEYS, NO_EXECUTE, BareTaint, Taint, other_health_key, taint_text
-from evictstream.models.kubernetes.tolerations import Toleration, is_same_toleration, read_tolerations
+from evictstream.models.kubernetes.tolerations import Toleration, is_same_toleration
 from evictstream.models.messages.command import EvictionCommand
 from evictstream.models.messages.vocabulary import Outcome
 from evictstream.models.shallow_json import decode_any_depth
@@ -36,6 +37,7 @@ class SeenPod(msgspec.Struct, frozen=True, gc=False, kw_only=True):
         resource_version: the precondition of a write after this look.
         is_disruption_target: whether it has the condition `DisruptionTarget` already.
         is_in_group: whether it is a member of a PodGroup.
+        tolerations: in pod order, with the seconds in force.
     """
 
     uid: str
@@ -87,8 +89,8 @@ def read_seen_pod(text: bytes) -> SeenPod:
         is_terminating=pod.metadata.deletion_timestamp is not None,
         is_mirror=pod.metadata.is_mirror,
         is_disruption_target=ConditionObject(DISRUPTION_TARGET, "True") in (pod.status.conditions or ()),
-        tolerations=read_tolerations(bytes(pod.spec.tolerations)),
         is_in_group=bytes(pod.spec.scheduling_group) != b"null",
+        tolerations=read_handed_over(pod.spec.tolerations, pod.metadata.handed_over).tolerations,
     )
 
 

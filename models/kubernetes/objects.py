@@ -21,6 +21,7 @@ from typing import Annotated, Final, TypeVar
 
 import msgspec
 
+from evictstream.models.kubernetes.handed_over import HandedOver, read_handed_over
 from evictstream.models.kubernetes.shapes import (
     EXCLUDE_DISRUPTION_LABEL,
     OBJECT_API_VERSION,
@@ -33,7 +34,7 @@ from evictstream.models.kubernetes.shapes import (
 )
 from evictstream.models.kubernetes.taints import Taint
 from evictstream.models.kubernetes.times import read_time
-from evictstream.models.kubernetes.tolerations import Tolerations, read_tolerations
+from evictstream.models.kubernetes.tolerations import Tolerations
 from evictstream.models.kubernetes.traits import NO_TRAITS, PodTraits, read_node_labels, read_pod_traits
 
 Moment = Annotated[dt.datetime, msgspec.Meta(tz=True)]
@@ -107,7 +108,8 @@ class Pod(msgspec.Struct, frozen=True, gc=False):
         uid: its identity.
         resource_version: version text as given.
         node_name: the node it is bound to, empty while it is not; it never changes once set.
-        tolerations: in pod order; a shared tuple, so compare by identity first.
+        tolerations: in pod order, with the seconds in force; a shared tuple, so compare by identity first.
+        is_annotation_unreadable: whether it has seconds in an annotation that count as absent (`handed_over.py`).
         phase: `status.phase`, empty if absent.
         is_terminating: `metadata.deletionTimestamp` is set.
         is_mirror: it stands for a static pod, recognised by the annotation `kubernetes.io/config.mirror`.
@@ -124,6 +126,7 @@ class Pod(msgspec.Struct, frozen=True, gc=False):
     is_terminating: bool = False
     is_mirror: bool = False
     traits: PodTraits = msgspec.field(default_factory=lambda: NO_TRAITS)
+    is_annotation_unreadable: bool = False
 
 
 _List = TypeVar("_List")
@@ -174,23 +177,28 @@ def read_pod(pod: PodObject) -> Pod:
         raise _missing(metadata, namespaced=True)
     spec = pod.spec
     status = pod.status
+    handed = _NOTHING if spec is None else _read_tolerations(spec, metadata.handed_over)
     return Pod(
         namespace=metadata.namespace,
         name=metadata.name,
         uid=metadata.uid,
         resource_version=metadata.resource_version,
         node_name=(spec.node_name or "") if spec is not None else "",
-        tolerations=_read_tolerations(spec) if spec is not None else (),
+        tolerations=handed.tolerations,
         phase=(status.phase or "") if status is not None else "",
         is_terminating=metadata.deletion_timestamp is not None and metadata.deletion_timestamp != "",
         is_mirror=metadata.is_mirror,
         traits=read_pod_traits(metadata, spec),
+        is_annotation_unreadable=handed.is_unreadable,
     )
 
 
-def _read_tolerations(spec: PodSpecObject) -> Tolerations:
+_NOTHING: Final = HandedOver(())
+
+
+def _read_tolerations(spec: PodSpecObject, annotation: msgspec.Raw) -> HandedOver:
     try:
-        return read_tolerations(bytes(spec.tolerations))
+        return read_handed_over(spec.tolerations, annotation)
     except msgspec.ValidationError as error:
         raise _wrong_type("spec.tolerations", error) from error
 

@@ -23,6 +23,8 @@ Kind: TypeAlias = Literal["Node", "Pod"]
 
 OBJECT_API_VERSION: Final = "v1"
 MIRROR_ANNOTATION: Final = "kubernetes.io/config.mirror"
+TOLERATIONS_ANNOTATION: Final = "evictstream.io/tolerations"
+"""Of a pod: the seconds of its tolerations, where its spec has later ones for the built-in controller."""
 DISRUPTION_TARGET: Final = "DisruptionTarget"
 """The condition whose reason says who deletes a pod."""
 ZONE_LABEL: Final = "topology.kubernetes.io/zone"
@@ -52,8 +54,9 @@ _Witness = Annotated[msgspec.Raw, msgspec.Meta(extra={SHOWS_WHOLE: True})]
 
 
 class _Annotations(msgspec.Struct, gc=False):
-    # Only the one annotation in use; a struct skips the others without building them.
+    # Only the annotations in use; a struct skips the others without building them.
     mirror: str | msgspec.UnsetType | None = msgspec.field(default=msgspec.UNSET, name=MIRROR_ANNOTATION)
+    tolerations: msgspec.Raw = msgspec.field(default=NULL, name=TOLERATIONS_ANNOTATION)  # undecoded, see handed_over.py
 
 
 class OwnerObject(msgspec.Struct, gc=False):
@@ -85,6 +88,11 @@ class MetadataObject(msgspec.Struct, rename="camel", gc=False):
     def is_mirror(self) -> bool:
         """Whether the pod stands for a static pod. Kubernetes reads null as an empty text."""
         return self.annotations is not None and self.annotations.mirror is not msgspec.UNSET
+
+    @property
+    def handed_over(self) -> msgspec.Raw:
+        """The annotation of a pod with its tolerations, undecoded; null if absent."""
+        return NULL if self.annotations is None else self.annotations.tolerations
 
 
 class PodMetadataObject(MetadataObject, rename="camel", gc=False):
@@ -347,6 +355,7 @@ class ForwardedNode(msgspec.Struct, rename="camel", omit_defaults=True):
 
 class _ForwardedAnnotations(msgspec.Struct, omit_defaults=True):
     mirror: _Any = msgspec.field(default=_NONE, name=MIRROR_ANNOTATION)
+    tolerations: _Any = msgspec.field(default=_NONE, name=TOLERATIONS_ANNOTATION)
 
 
 class _ForwardedPodLabels(msgspec.Struct, omit_defaults=True):

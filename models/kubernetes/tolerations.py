@@ -15,13 +15,17 @@ EXISTS: Final = "Exists"
 GREATER_THAN: Final = "Gt"
 LESS_THAN: Final = "Lt"
 
-_LONGEST_SHARED_BYTES: Final = 4096  # with the entries below at most 16 MiB; real lists have some 300 bytes
-_SHARED_LISTS: Final = 4096  # a cluster has tens of different lists, a fleet of odd ones some hundreds
+LONGEST_SHARED_BYTES: Final = 4096
+"""Of the text of a list; with the entries below at most 16 MiB. Real lists have some 300 bytes."""
+
+SHARED_LISTS: Final = 4096
+"""Lists that are shared; a cluster has tens of different ones, a fleet of odd ones some hundreds."""
+
 _SHARED_LONG_LISTS: Final = 64  # of longer lists; the limit bounds their memory to some 64 MB
 
 
-class Toleration(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
-    """A toleration of a pod."""
+class SpecToleration(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
+    """A toleration in the spec of a pod."""
 
     # Odd values are read as they are (semantics.md 12.3): an unknown operator matches nothing, negative seconds count
     # as 0.
@@ -35,11 +39,23 @@ class Toleration(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_def
     ] = None
 
 
+class Toleration(SpecToleration, frozen=True, gc=False, rename="camel", omit_defaults=True):
+    """A toleration of a pod, with the seconds in force."""
+
+    built_in_seconds: Annotated[
+        int | msgspec.UnsetType | None,
+        Meta(
+            description="What the spec has for Kubernetes' own controller, where an annotation has the seconds: null"
+            " means forever. Absent where nothing was moved."
+        ),
+    ] = msgspec.UNSET
+
+
 Tolerations: TypeAlias = tuple[Toleration, ...]
 """The tolerations of a pod in pod order, which decides between them (semantics.md 3.4)."""
 
 
-class _TolerationObject(msgspec.Struct, rename="camel", gc=False):
+class TolerationObject(msgspec.Struct, rename="camel", gc=False):
     """A toleration as JSON has it, where null stands for absent."""
 
     key: str | None = None
@@ -57,9 +73,10 @@ class _TolerationRow(msgspec.Struct, array_like=True, gc=False):
     value: str
     effect: str
     toleration_seconds: int | None
+    built_in_seconds: int | msgspec.UnsetType | None = msgspec.UNSET  # only of those that were moved
 
 
-_decoder: Final = msgspec.json.Decoder(list[_TolerationObject] | None)
+_decoder: Final = msgspec.json.Decoder(list[TolerationObject] | None)
 _row_decoder: Final = msgspec.json.Decoder(list[_TolerationRow])
 _encoder: Final = msgspec.json.Encoder()
 _row_texts: Final[dict[int, tuple[Tolerations, bytes]]] = {}
@@ -68,6 +85,17 @@ _row_texts: Final[dict[int, tuple[Tolerations, bytes]]] = {}
 def is_same_toleration(one: Toleration, other: Toleration) -> bool:
     """Return whether two tolerations are the same to Kubernetes: all but the seconds is equal (semantics.md 1)."""
     return (one.key, one.effect, one.operator, one.value) == (other.key, other.effect, other.operator, other.value)
+
+
+def flat_toleration(entry: TolerationObject) -> Toleration:
+    """Return a toleration with empty texts for those that JSON leaves out."""
+    return Toleration(
+        key=entry.key or "",
+        operator=entry.operator or "",
+        value=entry.value or "",
+        effect=entry.effect or "",
+        toleration_seconds=entry.toleration_seconds,
+    )
 
 
 def read_tolerations(text: bytes) -> Tolerations:
@@ -80,12 +108,12 @@ def read_tolerations(text: bytes) -> Tolerations:
         msgspec.ValidationError: something has the wrong type; the message names the field below the list (`$[0].key`).
         msgspec.DecodeError: the text is not JSON.
     """
-    return _read_kept(text) if len(text) <= _LONGEST_SHARED_BYTES else _shared_long(_read(text))
+    return _read_kept(text) if len(text) <= LONGEST_SHARED_BYTES else _read(text)
 
 
 def tolerations_row(tolerations: Tolerations) -> bytes:
     """Write tolerations for a row: JSON lists, in which seconds of any size survive."""
-    return _encoder.encode([(t.key, t.operator, t.value, t.effect, t.toleration_seconds) for t in tolerations])
+    return _encoder.encode([_in_row(toleration) for toleration in tolerations])
 
 
 def shared_tolerations_row(tolerations: Tolerations) -> bytes:
@@ -94,8 +122,8 @@ def shared_tolerations_row(tolerations: Tolerations) -> bytes:
     if kept is not None:
         return kept[1]
     text = tolerations_row(tolerations)
-    if len(text) <= _LONGEST_SHARED_BYTES:
-        if len(_row_texts) >= _SHARED_LISTS:
+    if len(text) <= LONGEST_SHARED_BYTES:
+        if len(_row_texts) >= SHARED_LISTS:
             _row_texts.clear()
         _row_texts[id(tolerations)] = (tolerations, text)  # the reference keeps the id from being used again
     return text
@@ -107,43 +135,56 @@ def read_tolerations_row(text: bytes) -> Tolerations:
     Raises:
         msgspec.DecodeError: `tolerations_row` did not write the text.
     """
-    return _read_row_kept(text) if len(text) <= _LONGEST_SHARED_BYTES else _shared_long(_read_row(text))
+    return _read_row_kept(text) if len(text) <= LONGEST_SHARED_BYTES else _read_row(text)
+
+
+def _in_row(one: Toleration) -> tuple[str | int | None, ...]:
+    fields = (one.key, one.operator, one.value, one.effect, one.toleration_seconds)
+    return fields if one.built_in_seconds is msgspec.UNSET else (*fields, one.built_in_seconds)
+
+
+def shared_tolerations(tolerations: Tolerations, length_bytes: int) -> Tolerations:
+    """Return the tuple that all equal lists share; texts of equal lists may differ in spacing and order of fields.
+
+    Args:
+        tolerations: the list.
+        length_bytes: of the text that it was read from; of long ones fewer are kept.
+    """
+    return _shared(tolerations) if length_bytes <= LONGEST_SHARED_BYTES else _shared_long(tolerations)
 
 
 def _read_row(text: bytes) -> Tolerations:
-    return tuple(
-        Toleration(row.key, row.operator, row.value, row.effect, toleration_seconds=row.toleration_seconds)
+    read = tuple(
+        Toleration(
+            row.key,
+            row.operator,
+            row.value,
+            row.effect,
+            toleration_seconds=row.toleration_seconds,
+            built_in_seconds=row.built_in_seconds,
+        )
         for row in _row_decoder.decode(text)
     )
+    return shared_tolerations(read, len(text))
 
 
-@lru_cache(maxsize=_SHARED_LISTS)
+@lru_cache(maxsize=SHARED_LISTS)
 def _read_row_kept(text: bytes) -> Tolerations:
-    return _shared(_read_row(text))
+    return _read_row(text)
 
 
 def _read(text: bytes) -> Tolerations:
-    objects = _decoder.decode(text) or ()
-    return tuple(
-        Toleration(
-            key=entry.key or "",
-            operator=entry.operator or "",
-            value=entry.value or "",
-            effect=entry.effect or "",
-            toleration_seconds=entry.toleration_seconds,
-        )
-        for entry in objects
-    )
+    read = tuple(flat_toleration(entry) for entry in _decoder.decode(text) or ())
+    return shared_tolerations(read, len(text))
 
 
-@lru_cache(maxsize=_SHARED_LISTS)
+@lru_cache(maxsize=SHARED_LISTS)
 def _read_kept(text: bytes) -> Tolerations:
-    return _shared(_read(text))
+    return _read(text)
 
 
-@lru_cache(maxsize=_SHARED_LISTS)
+@lru_cache(maxsize=SHARED_LISTS)
 def _shared(tolerations: Tolerations) -> Tolerations:
-    """Return the first tuple that equals this one; texts of equal lists may differ in spacing and order of fields."""
     return tolerations
 
 

@@ -65,6 +65,8 @@ class Verdict(enum.StrEnum):
     """An operator has taken the whole cluster out of the service."""
     UNDECIDABLE = "Undecidable"
     """The pod's tolerations, or the node's taints, are beyond a limit: the pod is left alone."""
+    BUILT_IN = "BuiltIn"
+    """The pod has to leave, and Kubernetes' own controller is on there and does it as early (semantics.md 12.13)."""
 
 
 class EvictionState(enum.StrEnum):

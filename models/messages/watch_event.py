@@ -12,9 +12,14 @@ import msgspec
 from msgspec import Meta
 
 from evictstream.models.kubernetes.objects import FieldTimeError, read_instant
-from evictstream.models.kubernetes.shapes import EXCLUDE_DISRUPTION_LABEL, MIRROR_ANNOTATION, POD_GROUP_LABEL
+from evictstream.models.kubernetes.shapes import (
+    EXCLUDE_DISRUPTION_LABEL,
+    MIRROR_ANNOTATION,
+    POD_GROUP_LABEL,
+    TOLERATIONS_ANNOTATION,
+)
 from evictstream.models.kubernetes.taints import BareTaint
-from evictstream.models.kubernetes.tolerations import Toleration
+from evictstream.models.kubernetes.tolerations import SpecToleration
 from evictstream.models.messages import codec
 from evictstream.models.messages.fields import Epoch, NonEmptyText, ReadInstant
 from evictstream.models.messages.fleet import MOST_CLUSTER_LABELS
@@ -58,7 +63,7 @@ class PodMetadata(NodeMetadata, frozen=True, rename="camel", kw_only=True):
 
     namespace: NonEmptyText
     deletion_timestamp: str | None = None
-    annotations: Annotated[dict[str, str | None] | None, Meta(description=f"Only `{MIRROR_ANNOTATION}` matters.")] = (
+    annotations: Annotated[dict[str, str | None] | None, Meta(description=f"Only `{MIRROR_ANNOTATION}` and `{TOLERATIONS_ANNOTATION}` matter.")] = (
         None
     )
     owner_references: tuple[WatchedOwner, ...] | None = None
@@ -101,7 +106,7 @@ class PodSpec(msgspec.Struct, frozen=True, rename="camel"):
     """The part of a pod's spec in use."""
 
     node_name: str | None = None
-    tolerations: tuple[Toleration, ...] | None = None
+    tolerations: tuple[SpecToleration, ...] | None = None
     priority: Annotated[int | None, Meta(description="For policies, as the next.")] = None
     scheduling_group: WatchedSchedulingGroup | None = None
 

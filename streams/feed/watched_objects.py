@@ -12,6 +12,7 @@ from typing import Annotated, Any, Final, NamedTuple
 
 import msgspec
 
+from evictstream.models.kubernetes.handed_over import LARGEST_ANNOTATION_BYTES
 from evictstream.models.kubernetes.shapes import (
     DISRUPTION_TARGET,
     OBJECT_API_VERSION,
@@ -91,6 +92,7 @@ _line_decoder: Final = msgspec.json.Decoder(_Line)
 _page_decoder: Final = msgspec.json.Decoder(Page)
 _list_metadata_decoder: Final = msgspec.json.Decoder(ListMetadata)
 _metadata_decoder: Final = msgspec.json.Decoder(_OnlyMetadata)
+_text_decoder: Final = msgspec.json.Decoder(str)
 _encoder: Final = msgspec.json.Encoder()
 
 BROKEN: Final = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
@@ -112,6 +114,8 @@ def read_object(kind: Kind, text: bytes | msgspec.Raw) -> WatchedObject:
             status.conditions = [condition for condition in status.conditions if condition.type == "Ready"]
     else:
         node = (content.spec.node_name if content.spec is not None else None) or ""
+        if metadata.annotations is not None and _is_too_large(metadata.annotations.tolerations):
+            metadata.annotations.tolerations = _UNREADABLE
         if metadata.owner_references is not None:
             metadata.owner_references = [one for one in metadata.owner_references if one.controller == _TRUE]
         if status is not None and status.conditions is not None:
@@ -148,7 +152,18 @@ def only_what_decides(kind: Kind, text: bytes, *, is_undecidable: bool = False) 
     return _encoder.encode(content)
 
 
+def _is_too_large(annotation: msgspec.Raw | msgspec.UnsetType) -> bool:
+    """Whether no reader takes an annotation for its size; most are far from it, and are not decoded."""
+    if annotation is msgspec.UNSET or len(bytes(annotation)) <= LARGEST_ANNOTATION_BYTES:
+        return False
+    try:
+        return len(_text_decoder.decode(annotation).encode(errors="replace")) > LARGEST_ANNOTATION_BYTES
+    except BROKEN:
+        return True
+
+
 _UNDECIDABLE: Final = msgspec.Raw(UNDECIDABLE_LIST)
+_UNREADABLE: Final = msgspec.Raw(b'""')  # stands for an annotation that is too large: it counts as absent, and is counted
 
 
 def number(version: str) -> int:

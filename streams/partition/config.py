@@ -5,8 +5,8 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Sequence
 
-from evictstream.models.eviction import RuleParameters
 from evictstream.models.eviction.cluster import EpochBegun
+from evictstream.models.eviction.rule_parameters import ClusterRules
 from evictstream.models.instants import SECOND_US
 from evictstream.models.messages.decision import DecisionRecord
 from evictstream.models.messages.envelope import InputLimits
@@ -47,7 +47,7 @@ class PartitionConfig:
     incidents_topic: str
     workloads_topic: str | None = None
     partitions: int
-    rules: RuleParameters
+    rules: ClusterRules
     limits: InputLimits
     record_limit_bytes: int
     feed_silence_us: int

@@ -39,6 +39,7 @@ class WorkerCounters:
         dead_letters: records that could not be read or decided, by reason.
         unlisted: known objects that a complete listing did not hold, by outcome: `removed`, or `newer` than the
             listing.
+        unreadable_annotations: events of pods with an annotation of tolerations that counts as absent.
         commands: commands by action.
         decisions: decisions by kind and verdict.
         results: results of executors that belonged to an open attempt, by outcome.
@@ -51,6 +52,7 @@ class WorkerCounters:
         self.events: dict[str, collections.Counter[str]] = {}
         self.dead_letters: collections.Counter[str] = collections.Counter()
         self.unlisted: collections.Counter[str] = collections.Counter()
+        self.unreadable_annotations = 0
         self.commands: collections.Counter[str] = collections.Counter()
         self.decisions: collections.Counter[tuple[str, str]] = collections.Counter()
         self.results: collections.Counter[str] = collections.Counter()

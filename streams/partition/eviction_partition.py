@@ -185,7 +185,7 @@ class EvictionPartition:
         if admitted is None:
             return 0
         cluster, node, event = admitted
-        rules = self._config.rules
+        rules = self._config.rules.of(cluster.name)
         slices: Iterator[Changes] = iter(())
         cost = 0
         if isinstance(event, PodEvent):
@@ -223,11 +223,11 @@ class EvictionPartition:
             if other is not None and other is not node:
                 earlier = other.pods.get(seen.uid)
                 opened = 0 if earlier is None else earlier.opened
-                ended = end_elsewhere(other, event, self._config.rules)
+                ended = end_elsewhere(other, event, self._config.rules.usual)
                 if ended is STALE:
                     return STALE
                 self._effects.put(ended, other, outbox)
-        return apply_pod(node, event, self._config.rules, opened)
+        return apply_pod(node, event, self._config.rules.of(cluster.name), opened)
 
     def _admit(self, event: E, record: Record, outbox: Outbox) -> tuple[Cluster, NodeAggregate, E] | None:
         """Return the event's cluster and node, new ones if unknown, and the event without what no record can hold.
@@ -246,6 +246,8 @@ class EvictionPartition:
             if event.is_undecidable and event.type is not EventType.DELETED:
                 # Whether it is new does not count: after a crash the topics may be read in another order.
                 self._effects.add_dead_letter(topic, record, outbox, reason=UNDECIDABLE_OBJECT, detail=TOO_MUCH)
+            if isinstance(event, PodEvent) and event.pod.is_annotation_unreadable:
+                self._counters.unreadable_annotations += 1
             if event.epoch < cluster.state.epoch:
                 self._effects.counts["stale"] += 1
                 return None
@@ -288,10 +290,10 @@ class EvictionPartition:
     def _remove_unlisted(self, listed: Listed, offset: int, outbox: Outbox, *, on_nodes: bool) -> Iterator[Part]:
         """Remove, node by node, the objects that a complete listing does not hold."""
         slices = unlisted_node_slices if on_nodes else unlisted_pod_slices
-        counts = self._counters.unlisted
+        counts, rules = self._counters.unlisted, self._config.rules.of(listed.cluster)
         for aggregate in list(self._clusters.named(listed.cluster).nodes.values()):
             if listed.covers(aggregate.name):
-                for changes in slices(aggregate, listed, self._config.rules):
+                for changes in slices(aggregate, listed, rules):
                     counts["newer" if changes is STALE else "removed"] += 1
                     self._effects.put_aside(changes, aggregate, outbox)
                     yield Part(offset, PODS_IN_SLICE if on_nodes else 1, is_last=False)
@@ -308,7 +310,7 @@ class EvictionPartition:
             if self._effects.held.by_cluster:  # what counts them may look between two slices
                 for uid in node.pods:
                     self._effects.held.note(cluster.name, (node.timer_key, uid), None)
-            for changes in forget_slices(node, forget.at_us, self._config.rules):
+            for changes in forget_slices(node, forget.at_us, self._config.rules.usual):
                 self._effects.put_aside(changes, node, outbox)
                 yield Part(record.offset, PODS_IN_SLICE, is_last=False)
         self._effects.end_step(outbox)
@@ -326,7 +328,7 @@ class EvictionPartition:
         if latest_us is not None:
             self._clusters.cap_times(latest_us, self._times.present_us(), outbox)
         for aggregate in list(self._nodes.values()):
-            for changes in decide_all_slices(aggregate, now_us, rules, latest_us=latest_us):
+            for changes in decide_all_slices(aggregate, now_us, rules.of(aggregate.cluster), latest_us=latest_us):
                 self._effects.put_part(changes, aggregate, outbox)
                 yield Part(0, PODS_IN_SLICE, is_last=False)
 
@@ -359,7 +361,7 @@ class EvictionPartition:
         What waits in the queue of an executor that reports is not among them, nor what was observed in a cluster in
         which none has ever reported.
         """
-        queues = self._clusters.queues(now_us - self._config.rules.report_silence_us)
+        queues = self._clusters.queues(now_us - self._config.rules.usual.report_silence_us)
         return self._effects.issued.unanswered(queues, self._clusters.unreported())
 
     def issued_since_us(self) -> dict[str, int]:

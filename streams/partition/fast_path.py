@@ -14,8 +14,10 @@ import msgspec
 from evictstream.models.eviction import InputEffect
 from evictstream.models.eviction.plain_edit import edit_tolerations, take_plain_version
 from evictstream.models.instants import MILLISECOND_US
+from evictstream.models.kubernetes.handed_over import read_handed_over
 from evictstream.models.kubernetes.resource_versions import read_version
-from evictstream.models.kubernetes.tolerations import Tolerations, read_tolerations
+from evictstream.models.kubernetes.shapes import NULL
+from evictstream.models.kubernetes.tolerations import Tolerations
 from evictstream.models.kubernetes.traits import PodTraits, read_pod_traits
 from evictstream.models.messages.envelope import DECODE_ERRORS, event_at_us
 from evictstream.models.messages.object_limits import LONGEST_TEXT, has_long_text, is_too_long
@@ -43,7 +45,9 @@ _CHANGED: Final = InputEffect.CHANGED
 _UNCHANGED_VALUE: Final = _UNCHANGED._value_
 _CHANGED_VALUE: Final = _CHANGED._value_
 
-_texts: dict[int, tuple[Tolerations, msgspec.Raw]] = {}
+_NULL: Final = NULL
+
+_texts: dict[int, tuple[Tolerations, msgspec.Raw, msgspec.Raw]] = {}
 
 
 class FastPath:
@@ -104,8 +108,9 @@ class FastPath:
                 continue
             tolerations = pod.tolerations
             kept = texts.get(id(tolerations))
-            if kept is None or kept[1] != spec.tolerations:
-                read = _read_tolerations(spec.tolerations)
+            annotation = _NULL if annotations is None else annotations.tolerations
+            if kept is None or kept[1] != spec.tolerations or kept[2] != annotation:
+                read = _read_tolerations(spec.tolerations, annotation)
                 if read is None:
                     yield from apply_other(record, pod_record)
                     continue
@@ -137,20 +142,22 @@ def _are_traits(traits: PodTraits, metadata: PodMetadataObject, spec: PodSpecObj
     return True
 
 
-def _read_tolerations(raw: msgspec.Raw) -> Tolerations | None:
-    """Read tolerations, and keep their text for the next pod that has them; `None` if malformed or beyond a limit."""
+def _read_tolerations(raw: msgspec.Raw, annotation: msgspec.Raw) -> Tolerations | None:
+    """Read tolerations, and keep their texts for the next pod that has them; `None` if malformed or beyond a limit."""
     text = bytes(raw)
     if is_too_long(text):
         return None
     try:
-        tolerations = read_tolerations(text)
+        tolerations, is_unreadable = read_handed_over(raw, annotation)
     except DECODE_ERRORS:
         return None
-    if len(text) > LONGEST_TEXT and has_long_text(tolerations):
+    if is_unreadable or (len(text) > LONGEST_TEXT and has_long_text(tolerations)):
         return None
     kept = _texts.get(id(tolerations))
-    if (kept is None or kept[1] != raw) and len(text) <= LONGEST_KEPT_BYTES:
+    is_kept = kept is not None and kept[1] == raw and kept[2] == annotation
+    if not is_kept and len(text) + len(bytes(annotation)) <= LONGEST_KEPT_BYTES:
         if len(_texts) >= KEPT_TEXTS:
             _texts.clear()
-        _texts[id(tolerations)] = (tolerations, raw.copy())  # the reference keeps the id from being used again
+        # the reference keeps the id from being used again
+        _texts[id(tolerations)] = (tolerations, raw.copy(), annotation.copy())
     return tolerations

@@ -125,7 +125,7 @@ class Firing:
             aggregate,
             uid,
             now_us,
-            self._config.rules,
+            self._config.rules.of(cluster.name),
             heard_us=state.heard_at_us,
             queue=state.queue,
             holders=held.holders_of(cluster.name),

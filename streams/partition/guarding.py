@@ -86,7 +86,7 @@ class Guarding:
             self.uncounted[aggregate.cluster] = None
             return
         for guard in guards:
-            guard.counted.see(guarded_node(aggregate, self._config.rules))
+            guard.counted.see(guarded_node(aggregate, self._config.rules.usual))
             self._changed.add(aggregate.cluster)
 
     def moved(self, aggregate: NodeAggregate, moves: Iterable[Move]) -> None:
@@ -191,7 +191,7 @@ class Guarding:
         self._guards[name] = guards
         self._changed.add(name)
         for aggregate in cluster.nodes.values() if guards else ():
-            node = guarded_node(aggregate, self._config.rules)
+            node = guarded_node(aggregate, self._config.rules.usual)
             for guard in guards:
                 guard.counted.see(node)
 

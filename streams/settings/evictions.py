@@ -6,7 +6,14 @@ from typing import Annotated
 
 from pydantic import Field
 
-from evictstream.streams.settings.group import SettingsGroup
+from evictstream.streams.settings.group import SettingsGroup, matching
+
+_PATTERN = r"[A-Za-z0-9._*?\[\]!-]{1,253}"
+
+ClusterPatterns = Annotated[
+    str, matching(f"{_PATTERN}(?:,{_PATTERN})*", "write names or patterns of clusters, with commas between several")
+]
+"""Names of clusters, or patterns of them with `*`, with commas between."""
 
 _Seconds = Annotated[float, Field(gt=0)]
 
@@ -17,6 +24,10 @@ class EvictionSettings(SettingsGroup):
     comparison_operators: bool = False
     """Whether the operators Gt and Lt match (the feature gate TaintTolerationComparisonOperators). Must be as in the
     clusters, where it is off by default."""
+
+    built_in: ClusterPatterns | None = None
+    """Clusters in which Kubernetes' own controller stays on, `eks-*,gke-1`: only what it would do later or never is
+    evicted there. See docs/managed-clusters.md."""
 
     max_event_delay_seconds: Annotated[float, Field(ge=0)] = 60.0
     """How far before its append time an event's observedAt may count. A minute covers a slow feed; a wrong clock cannot
@@ -50,3 +61,8 @@ class EvictionSettings(SettingsGroup):
 
     accepted_limit_seconds: _Seconds = 900.0
     """Longest time after an `Evict` in which `Accepted`, or a report of an executor's queue, delays its repeat."""
+
+    @property
+    def clusters_with_built_in(self) -> tuple[str, ...]:
+        """Patterns of the clusters in which Kubernetes' own controller stays on."""
+        return () if self.built_in is None else tuple(self.built_in.split(","))

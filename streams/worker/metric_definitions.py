@@ -23,6 +23,10 @@ class WorkerMetric:
         "Records that could not be read or decided and were written to the dead letters topic.",
         ("reason",),
     )
+    UNREADABLE_ANNOTATIONS = CounterMetric(
+        "evictstream_unreadable_annotations_total",
+        "Events of pods whose annotation of tolerations cannot be read, so that their spec counts.",
+    )
     COMMANDS = CounterMetric("evictstream_commands_total", "Commands written for executors.", ("action",))
     DECISIONS = CounterMetric("evictstream_decisions_total", "Decisions about pods.", ("decision", "verdict"))
     RESULTS = CounterMetric(

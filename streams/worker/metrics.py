@@ -106,6 +106,7 @@ class WorkerMetrics(Collector):
         yield WorkerMetric.EVENTS.of(events)
         yield WorkerMetric.DEAD_LETTERS.of(_zeros(REASONS) | counters.dead_letters)
         yield WorkerMetric.UNLISTED.of(_zeros(("removed", "newer")) | counters.unlisted)
+        yield WorkerMetric.UNREADABLE_ANNOTATIONS.of({(): counters.unreadable_annotations})
         yield WorkerMetric.COMMANDS.of(_zeros(Action) | counters.commands)
         decisions = {(str(kind), str(verdict)): 0 for kind, verdict in _DECISIONS}
         yield WorkerMetric.DECISIONS.of(decisions | counters.decisions)

@@ -6,6 +6,7 @@ import structlog
 
 from evictstream.models.eviction import RuleParameters
 from evictstream.models.eviction.cluster import EpochBegun
+from evictstream.models.eviction.rule_parameters import ClusterRules
 from evictstream.models.instants import SECOND_US, instant_text
 from evictstream.models.messages.envelope import InputLimits
 from evictstream.streams.engine.clock import SYSTEM_CLOCK
@@ -22,9 +23,9 @@ LEAST_LIMIT_BYTES = 262_144
 log = structlog.get_logger(__name__)
 
 
-def rule_parameters(settings: Settings) -> RuleParameters:
-    """Convert the settings to the numbers of the eviction rules."""
-    return RuleParameters(
+def cluster_rules(settings: Settings) -> ClusterRules:
+    """Convert the settings to the rules of each cluster."""
+    usual = RuleParameters(
         outage_gap_us=int(settings.outage_gap_seconds * SECOND_US),
         retry_base_us=int(settings.retry_base_seconds * SECOND_US),
         retry_ceiling_us=int(settings.retry_ceiling_seconds * SECOND_US),
@@ -35,6 +36,7 @@ def rule_parameters(settings: Settings) -> RuleParameters:
         remember_deleted_us=int(settings.remember_deleted_seconds * SECOND_US),
         comparison_operators=settings.comparison_operators,
     )
+    return ClusterRules(usual, settings.clusters_with_built_in)
 
 
 def partition_config(settings: Settings, record_limit_bytes: int) -> PartitionConfig:
@@ -51,7 +53,7 @@ def partition_config(settings: Settings, record_limit_bytes: int) -> PartitionCo
         incidents_topic=settings.incidents_topic,
         workloads_topic=settings.workloads_topic if settings.publish_workloads else None,
         partitions=settings.partitions,
-        rules=rule_parameters(settings),
+        rules=cluster_rules(settings),
         limits=InputLimits(settings.max_object_bytes, int(settings.max_event_delay_seconds * SECOND_US)),
         record_limit_bytes=min(settings.max_record_bytes, max(record_limit_bytes, LEAST_LIMIT_BYTES)),
         feed_silence_us=int(settings.feed_silence_limit_seconds * SECOND_US),

@@ -6,6 +6,7 @@ import collections
 from collections.abc import Callable, Mapping
 
 from evictstream.models.eviction import RuleParameters
+from evictstream.models.eviction.rule_parameters import ClusterRules
 from evictstream.models.instants import SECOND_US
 from evictstream.models.messages.envelope import InputLimits
 from evictstream.streams.engine.core.outbox import Outbox
@@ -28,7 +29,7 @@ def one_partition(now_us: Callable[[], int]) -> PartitionConfig:
         fleet_topic="fleet",
         incidents_topic="incidents",
         partitions=1,
-        rules=RuleParameters(),
+        rules=ClusterRules(RuleParameters()),
         limits=InputLimits(),
         record_limit_bytes=2_000_000,
         feed_silence_us=FEED_SILENCE_SECONDS * SECOND_US,

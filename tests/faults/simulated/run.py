@@ -16,6 +16,7 @@ from evictstream.kit.oracle import Violation, judge
 from evictstream.kit.oracle.reading import place
 from evictstream.kit.oracle.records import BrakeRecord, InputRecord, InputTopic, MessageRecord, OutputTopic
 from evictstream.models.eviction import RuleParameters
+from evictstream.models.eviction.rule_parameters import ClusterRules
 from evictstream.models.messages.envelope import InputLimits
 from evictstream.streams.engine.core.config import EngineConfig
 from evictstream.streams.engine.core.engine_rows import POSITIONS_KEY, decode_positions
@@ -312,15 +313,17 @@ def partition_config(plan: Plan, world: World) -> PartitionConfig:
         one_partition(lambda: world.now_us),
         workloads_topic="workloads",
         partitions=plan.shape.partitions,
-        rules=RuleParameters(
-            outage_gap_us=us(numbers.outage_gap_seconds),
-            retry_base_us=us(numbers.retry_base_seconds),
-            retry_ceiling_us=us(numbers.retry_ceiling_seconds),
-            silence_us=us(numbers.result_silence_seconds),
-            success_grace_us=us(numbers.success_grace_seconds),
-            accepted_silence_us=us(numbers.accepted_silence_seconds),
-            accepted_limit_us=us(numbers.accepted_limit_seconds),
-            remember_deleted_us=us(numbers.remember_deleted_seconds),
+        rules=ClusterRules(
+            RuleParameters(
+                outage_gap_us=us(numbers.outage_gap_seconds),
+                retry_base_us=us(numbers.retry_base_seconds),
+                retry_ceiling_us=us(numbers.retry_ceiling_seconds),
+                silence_us=us(numbers.result_silence_seconds),
+                success_grace_us=us(numbers.success_grace_seconds),
+                accepted_silence_us=us(numbers.accepted_silence_seconds),
+                accepted_limit_us=us(numbers.accepted_limit_seconds),
+                remember_deleted_us=us(numbers.remember_deleted_seconds),
+            )
         ),
         limits=InputLimits(numbers.max_object_bytes, us(numbers.max_event_delay_seconds)),
         record_limit_bytes=RECORD_LIMIT_BYTES,

@@ -22,7 +22,7 @@ from evictstream.models.instants import instant_text
 from evictstream.models.messages.codec import encode
 from evictstream.models.messages.decision import DecisionCause
 from evictstream.models.messages.vocabulary import CauseKind, DecisionKind, Verdict
-from evictstream.streams.worker.service_config import rule_parameters
+from evictstream.streams.worker.service_config import cluster_rules
 from tests.kit.replay.test_story import decision, timer
 from tests.kit.replay.test_what_if import BEGIN_MS, SETTINGS, Log
 
@@ -33,7 +33,7 @@ FOR_300 = {"key": "k", "operator": "Exists", "tolerationSeconds": 300}
 
 
 def explained(records: Iterable[RecordedRecord], asked: str, *, plays: bool = True) -> Explanation:
-    observer = PodObserver(AskedPod(asked), rule_parameters(SETTINGS))
+    observer = PodObserver(AskedPod(asked), cluster_rules(SETTINGS))
     run = Replay(SETTINGS, partitions=1, plays_executor=plays, observer=observer)
     return Explainer(observer.asked).take_replay(run, observer, records)
 
@@ -345,7 +345,7 @@ def test_a_recorded_decision_that_cannot_be_read_is_said() -> None:
         msgspec.structs.replace(one, value=b'{"pod":"web"}') if one.topic == "decisions" else one for one in records
     ]
     problems = list[str]()
-    observer = PodObserver(AskedPod("web"), rule_parameters(SETTINGS))
+    observer = PodObserver(AskedPod("web"), cluster_rules(SETTINGS))
     run = Replay(SETTINGS, partitions=1, plays_executor=True, observer=observer)
     Explainer(observer.asked).take_replay(run, observer, records, problems.append)
     assert [problem.partition(": ")[0] for problem in problems] == ["decisions, partition 0, offset 0"]
@@ -366,7 +366,7 @@ def test_an_observer_changes_nothing_of_a_replay() -> None:
     log = two_namespaces()
     with_observer, without = (
         Replay(SETTINGS, partitions=1, plays_executor=True, observer=observer)
-        for observer in (PodObserver(AskedPod("web-0"), rule_parameters(SETTINGS)), None)
+        for observer in (PodObserver(AskedPod("web-0"), cluster_rules(SETTINGS)), None)
     )
     messages = [list(itertools.chain(run.run(log.records), run.run_on(3))) for run in (with_observer, without)]
     assert messages[0] == messages[1]

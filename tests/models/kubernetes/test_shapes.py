@@ -22,7 +22,11 @@ from evictstream.models.kubernetes.shapes import (
 from evictstream.models.messages.watch_event import NodeOfFeed, PodOfFeed
 
 Shape = type[msgspec.Struct]
-NOT_OF_A_NODE = {"metadata.namespace", "metadata.deletionTimestamp", "metadata.annotations.kubernetes.io/config.mirror"}
+ANNOTATIONS = {
+    "metadata.annotations.kubernetes.io/config.mirror",
+    "metadata.annotations.evictstream.io/tolerations",
+}
+NOT_OF_A_NODE = {"metadata.namespace", "metadata.deletionTimestamp", *ANNOTATIONS}
 
 
 def paths(found: inspect.Type, prefix: str = "") -> Iterator[str]:
@@ -64,5 +68,5 @@ def test_feeds_forward_every_field_that_is_read(shape: Shape, view: Shape) -> No
 
 @pytest.mark.parametrize(("shape", "view"), [(NodeObject, NodeOfFeed), (PodObject, PodOfFeed)], ids=["node", "pod"])
 def test_every_field_that_decides_is_published(shape: Shape, view: Shape) -> None:
-    published = set(paths(inspect.type_info(view))) | {"kind", "metadata.annotations.kubernetes.io/config.mirror"}
+    published = set(paths(inspect.type_info(view))) | {"kind", *ANNOTATIONS}
     assert [path for path in read_by(shape) if not is_in(path, published)] == []

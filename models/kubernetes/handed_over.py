@@ -1,0 +1,205 @@
+"""Which seconds of a pod's tolerations are in force where Kubernetes' own controller stays on (semantics.md 12.13).
+
+An admission policy (docs/managed-clusters.md) moves the seconds of `NoExecute` tolerations into an annotation. In the
+spec it leaves later ones, or none, for the built-in controller. The annotation is worth as much as the spec, since who
+may write the one may write the other; so it only shortens, and only what it fits.
+
+An annotation that cannot be read counts as absent: the spec is there, and readable. Its readers count it.
+"""
+
+from functools import lru_cache
+from typing import Final, NamedTuple, TypeAlias
+
+import msgspec
+
+from evictstream.models.kubernetes.shapes import NULL
+from evictstream.models.kubernetes.taints import NO_EXECUTE
+from evictstream.models.kubernetes.tolerations import (
+    LONGEST_SHARED_BYTES,
+    SHARED_LISTS,
+    Toleration,
+    TolerationObject,
+    Tolerations,
+    flat_toleration,
+    read_tolerations,
+    shared_tolerations,
+)
+
+LARGEST_ANNOTATION_BYTES: Final = 65_536
+"""Of the text in UTF-8; a larger one counts as absent. The policy moves up to some 300 tolerations: 37,000 bytes."""
+
+_NANOSECONDS: Final = 1_000_000_000
+_LAST_COUNTED_SECONDS: Final = (2**63 - 1) // _NANOSECONDS
+_LONGEST_KEPT: Final = 50  # tolerations of a list; with all that is at most 30 MB
+
+_Identity: TypeAlias = tuple[str, str, str, str]
+
+
+class HandedOver(NamedTuple):
+    """What is in force for a pod.
+
+    Attributes:
+        tolerations: in pod order, with the seconds in force; of those that were moved, with what the spec has beside.
+            Equal lists are one tuple. The spec's own, if nothing was moved.
+        is_unreadable: whether there is an annotation that counts as absent.
+    """
+
+    tolerations: Tolerations
+    is_unreadable: bool = False
+
+
+class _Entry(TolerationObject, gc=False, rename="camel"):
+    built_in_seconds: int | None = None
+
+
+_text: Final = msgspec.json.Decoder(str)
+_entries: Final = msgspec.json.Decoder(list[_Entry])
+_for_built_in: Final[dict[int, tuple[Tolerations, Tolerations]]] = {}
+
+_BROKEN: Final = (msgspec.DecodeError, UnicodeError, RecursionError)
+
+
+def handed_over(tolerations: Tolerations, annotation: str | None) -> HandedOver:
+    """Put the seconds of the annotation in force where they fit the spec.
+
+    An entry applies to the first toleration of its identity: key, operator, value and effect, spelled the same. The
+    effect is `NoExecute`, and the spec has the seconds `builtInSeconds`, or none as the entry; otherwise the spec has
+    been edited since. Of two entries with one identity the first counts. An entry with as many seconds as the spec, or
+    more, does not apply.
+
+    Args:
+        tolerations: of the spec, in pod order.
+        annotation: text of `evictstream.io/tolerations`; None if the pod has none.
+    """
+    if annotation is None:
+        return HandedOver(tolerations)
+    entries = _read(annotation)
+    if entries is None:
+        return HandedOver(tolerations, is_unreadable=True)
+    by_identity: dict[_Identity, _Entry] = {}
+    for entry in entries:
+        by_identity.setdefault(_identity(flat_toleration(entry)), entry)
+    in_force = []
+    for toleration in tolerations:
+        moved = by_identity.pop(_identity(toleration), None)
+        applies = moved is not None and _applies(moved, toleration)
+        in_force.append(_moved(toleration, moved.toleration_seconds) if moved is not None and applies else toleration)
+    return HandedOver(shared_tolerations(tuple(in_force), len(annotation)))
+
+
+def read_handed_over(tolerations: msgspec.Raw, annotation: msgspec.Raw) -> HandedOver:
+    """Read what is in force from the JSON of `spec.tolerations` and of the annotation, which is null if absent.
+
+    Raises:
+        msgspec.ValidationError: a toleration of the spec has a wrong type.
+        msgspec.DecodeError: the list of the spec is not JSON.
+    """
+    if annotation == NULL:
+        return HandedOver(read_tolerations(bytes(tolerations)))
+    spec, text = bytes(tolerations), bytes(annotation)
+    if len(spec) + len(text) <= LONGEST_SHARED_BYTES:
+        return _read_kept(spec, text)
+    return _read_both(spec, text)
+
+
+def in_spec(tolerations: Tolerations) -> Tolerations:
+    """Return tolerations as the spec has them: the same tuple, if nothing was moved."""
+    if all(one.built_in_seconds is msgspec.UNSET for one in tolerations):
+        return tolerations
+    return tuple(_with_seconds(one, spec_seconds(one)) for one in tolerations)
+
+
+def for_built_in(tolerations: Tolerations) -> Tolerations:
+    """Return tolerations as the built-in controller counts them: the same tuple, if nothing was moved.
+
+    Its seconds are 64 bits of nanoseconds (semantics.md 13 row 33): of those that overflow, negative ones mean forever.
+    """
+    kept = _for_built_in.get(id(tolerations))
+    if kept is not None:
+        return kept[1]
+    counted = tolerations
+    if any(one.built_in_seconds is not msgspec.UNSET for one in tolerations):
+        counted = tuple(_with_seconds(one, _counted(spec_seconds(one))) for one in tolerations)
+    if len(tolerations) <= _LONGEST_KEPT:
+        if len(_for_built_in) >= SHARED_LISTS:
+            _for_built_in.clear()
+        _for_built_in[id(tolerations)] = (tolerations, counted)  # the reference keeps the id from being used again
+    return counted
+
+
+def spec_seconds(toleration: Toleration) -> int | None:
+    """Return the seconds that the spec has; None for forever."""
+    moved = toleration.built_in_seconds
+    return toleration.toleration_seconds if moved is msgspec.UNSET else moved
+
+
+def is_same_in_force(one: Tolerations, other: Tolerations) -> bool:
+    """Return whether two lists differ in nothing, or only in what the spec has beside: a move is no edit."""
+    return one == other or (
+        len(one) == len(other)
+        and all(
+            mine.toleration_seconds == yours.toleration_seconds and _identity(mine) == _identity(yours)
+            for mine, yours in zip(one, other, strict=True)
+        )
+    )
+
+
+def _read(annotation: str) -> list[_Entry] | None:
+    # A character has at most four bytes: what is far too long is not encoded to find out.
+    if len(annotation) > LARGEST_ANNOTATION_BYTES:
+        return None
+    try:
+        text = annotation.encode()
+        return None if len(text) > LARGEST_ANNOTATION_BYTES else _entries.decode(text)
+    except _BROKEN:
+        return None
+
+
+def _read_both(tolerations: bytes, annotation: bytes) -> HandedOver:
+    spec = read_tolerations(tolerations)
+    try:
+        text = _text.decode(annotation)
+    except _BROKEN:
+        return HandedOver(spec, is_unreadable=True)
+    return handed_over(spec, text)
+
+
+@lru_cache(maxsize=SHARED_LISTS)
+def _read_kept(tolerations: bytes, annotation: bytes) -> HandedOver:
+    return _read_both(tolerations, annotation)
+
+
+def _applies(entry: _Entry, toleration: Toleration) -> bool:
+    spec, seconds = toleration.toleration_seconds, entry.toleration_seconds
+    return (
+        toleration.effect == NO_EXECUTE
+        and spec == entry.built_in_seconds
+        and seconds is not None
+        and (spec is None or seconds < spec)
+    )
+
+
+def _moved(toleration: Toleration, seconds: int | None) -> Toleration:
+    return Toleration(
+        toleration.key,
+        toleration.operator,
+        toleration.value,
+        toleration.effect,
+        toleration_seconds=seconds,
+        built_in_seconds=toleration.toleration_seconds,
+    )
+
+
+def _with_seconds(one: Toleration, seconds: int | None) -> Toleration:
+    return Toleration(one.key, one.operator, one.value, one.effect, toleration_seconds=seconds)
+
+
+def _counted(seconds: int | None) -> int | None:
+    if seconds is None or seconds <= _LAST_COUNTED_SECONDS:
+        return seconds
+    nanoseconds = (seconds * _NANOSECONDS + 2**63) % 2**64 - 2**63
+    return None if seconds >= 2**63 - 1 or nanoseconds < 0 else nanoseconds // _NANOSECONDS
+
+
+def _identity(one: Toleration) -> _Identity:
+    return one.key, one.operator, one.value, one.effect
