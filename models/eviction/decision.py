@@ -70,7 +70,7 @@ class NothingDue(enum.Enum):
     TOLERATED = enum.auto()
     UNDECIDABLE = enum.auto()
     BUILT_IN = enum.auto()
-    """It has to leave, and Kubernetes' own controller sees to it (semantics.md 12.13)."""
+    """It has to leave, and Kubernetes' own controller sees to it (semantics.md 12.12)."""
 
 
 class ToleratedTaint(msgspec.Struct, frozen=True, gc=False):

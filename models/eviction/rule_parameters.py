@@ -58,7 +58,7 @@ class RuleParameters(msgspec.Struct, frozen=True, kw_only=True):
         comparison_operators: whether `Gt` and `Lt` compare, the feature gate `TaintTolerationComparisonOperators`.
             Default off, as upstream (semantics.md 11.2).
         built_in: whether Kubernetes' own controller is on in the cluster. Then only what it would do later or never is
-            evictstream's (semantics.md 12.13).
+            evictstream's (semantics.md 12.12).
     """
 
     outage_gap_us: int = 5 * SECOND_US

@@ -1,4 +1,4 @@
-"""Which seconds of a pod's tolerations are in force where Kubernetes' own controller stays on (semantics.md 12.13).
+"""Which seconds of a pod's tolerations are in force where Kubernetes' own controller stays on (semantics.md 12.12).
 
 An admission policy (docs/managed-clusters.md) moves the seconds of `NoExecute` tolerations into an annotation. In the
 spec it leaves later ones, or none, for the built-in controller. The annotation is worth as much as the spec, since who

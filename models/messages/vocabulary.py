@@ -66,7 +66,7 @@ class Verdict(enum.StrEnum):
     UNDECIDABLE = "Undecidable"
     """The pod's tolerations, or the node's taints, are beyond a limit: the pod is left alone."""
     BUILT_IN = "BuiltIn"
-    """The pod has to leave, and Kubernetes' own controller is on there and does it as early (semantics.md 12.13)."""
+    """The pod has to leave, and Kubernetes' own controller is on there and does it as early (semantics.md 12.12)."""
 
 
 class EvictionState(enum.StrEnum):

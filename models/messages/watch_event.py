@@ -63,9 +63,10 @@ class PodMetadata(NodeMetadata, frozen=True, rename="camel", kw_only=True):
 
     namespace: NonEmptyText
     deletion_timestamp: str | None = None
-    annotations: Annotated[dict[str, str | None] | None, Meta(description=f"Only `{MIRROR_ANNOTATION}` and `{TOLERATIONS_ANNOTATION}` matter.")] = (
-        None
-    )
+    annotations: Annotated[
+        dict[str, str | None] | None,
+        Meta(description=f"Only `{MIRROR_ANNOTATION}` and `{TOLERATIONS_ANNOTATION}` matter."),
+    ] = None
     owner_references: tuple[WatchedOwner, ...] | None = None
 
 

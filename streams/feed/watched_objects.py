@@ -163,7 +163,9 @@ def _is_too_large(annotation: msgspec.Raw | msgspec.UnsetType) -> bool:
 
 
 _UNDECIDABLE: Final = msgspec.Raw(UNDECIDABLE_LIST)
-_UNREADABLE: Final = msgspec.Raw(b'""')  # stands for an annotation that is too large: it counts as absent, and is counted
+_UNREADABLE: Final = msgspec.Raw(
+    b'""'
+)  # stands for an annotation that is too large: it counts as absent, and is counted
 
 
 def number(version: str) -> int:

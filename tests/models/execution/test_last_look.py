@@ -227,3 +227,25 @@ def test_an_added_toleration_by_value_begins_a_window() -> None:
     )
     assert found is not None
     assert found.reason == "the pod tolerates maintenance=planned:NoExecute for 30 s since it has that value"
+
+
+@pytest.mark.parametrize(
+    ("in_the_spec", "annotated", "outcome"),
+    [
+        pytest.param(3605, 5, None, id="moved, its time is over"),
+        pytest.param(None, 5, None, id="moved away, its time is over"),
+        pytest.param(3606, 5, Outcome.OBSOLETE, id="spec edited since"),
+        pytest.param(3605, 60, Outcome.OBSOLETE, id="annotation edited since"),
+        pytest.param(3605, None, Outcome.OBSOLETE, id="annotation gone"),
+    ],
+)
+def test_last_look_reads_moved_seconds(in_the_spec: int | None, annotated: int | None, outcome: Outcome | None) -> None:
+    identity = {"key": "maintenance", "operator": "Exists", "effect": "NoExecute"}
+    spec = identity if in_the_spec is None else identity | {"tolerationSeconds": in_the_spec}
+    built_in = {} if in_the_spec is None else {"builtInSeconds": 3605}
+    entries = [identity | {"tolerationSeconds": annotated} | built_in]
+    annotations = {} if annotated is None else {"evictstream.io/tolerations": json.dumps(entries)}
+    seen = pod(meta={"annotations": annotations}, spec={"tolerations": [spec]})
+    before = Toleration("maintenance", "Exists", "", "NoExecute", 5, in_the_spec)
+    veto = look(seen, node(taint()), at_us=T0_US + 5 * SECOND_US, toleration=before)
+    assert (None if veto is None else veto.outcome) == outcome

@@ -136,7 +136,10 @@ IDENTITIES = st.tuples(
     st.sampled_from(["", "a", "b"]), st.sampled_from(["", "Equal", "Exists"]), st.sampled_from(["", "v"]),
     st.sampled_from(["NoExecute", "NoExecute", "NoSchedule", ""]),
 )  # fmt: skip
-LISTS = st.lists(st.builds(lambda identity, seconds: Toleration(*identity, seconds), IDENTITIES, SECONDS), max_size=6)
+LISTS = st.lists(
+    st.builds(lambda identity, seconds: Toleration(*identity, toleration_seconds=seconds), IDENTITIES, SECONDS),
+    max_size=6,
+)
 
 
 @given(LISTS, st.booleans())

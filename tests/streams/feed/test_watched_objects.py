@@ -179,3 +179,20 @@ def test_half_a_line_is_refused(text: bytes) -> None:
 def test_a_page_is_taken_apart() -> None:
     page = read_page(json.dumps({"metadata": {"resourceVersion": "5", "continue": "c"}, "items": [POD, POD]}).encode())
     assert (page.metadata.resource_version, page.metadata.continue_, len(page.items)) == ("5", "c", 2)
+
+
+@pytest.mark.parametrize("text", ["[]", "no JSON", "x" * 65_536, "\u00fc" * 32_768])
+def test_annotation_of_tolerations_is_passed_on(text: str) -> None:
+    pod = POD | {
+        "metadata": POD["metadata"] | {"annotations": {"evictstream.io/tolerations": text, "secret": "hunter2"}}
+    }
+    trimmed = read_object("Pod", json.dumps(pod).encode())
+    assert json.loads(trimmed.json)["metadata"]["annotations"] == {"evictstream.io/tolerations": text}
+    assert b"evictstream.io/tolerations" in only_what_decides("Pod", trimmed.json)
+
+
+@pytest.mark.parametrize("value", ["x" * 65_537, "\u00fc" * 32_769, ["x"] * 65_537], ids=["long", "wide", "no-text"])
+def test_too_large_an_annotation_is_passed_on_as_unreadable(value: object) -> None:
+    pod = POD | {"metadata": POD["metadata"] | {"annotations": {"evictstream.io/tolerations": value}}}
+    trimmed = json.loads(read_object("Pod", json.dumps(pod).encode()).json)
+    assert trimmed["metadata"]["annotations"] == {"evictstream.io/tolerations": ""}

@@ -229,8 +229,46 @@ def test_everything_else_goes_through_apply_pod(path: str, value: object) -> Non
     assert aggregate.pods["u"].version == 100
 
 
+def annotated(seconds: int, in_the_spec: int | None = None, version: int = 101) -> dict[str, Any]:
+    """The pod with its seconds moved into the annotation."""
+    entry = {"key": "k", "operator": "Exists", "effect": "NoExecute"}
+    spec = entry if in_the_spec is None else entry | {"tolerationSeconds": in_the_spec}
+    built_in = {} if in_the_spec is None else {"builtInSeconds": in_the_spec}
+    pod = with_change("spec.tolerations", [spec])
+    annotations = {"evictstream.io/tolerations": json.dumps([entry | {"tolerationSeconds": seconds} | built_in])}
+    pod["metadata"] |= {"annotations": annotations, "resourceVersion": str(version)}
+    return pod
+
+
+@pytest.mark.parametrize("in_the_spec", [None, 3605], ids=["handover", "backstop"])
+def test_pods_with_moved_seconds_take_the_fast_path(in_the_spec: int | None) -> None:
+    aggregate, twin = known(), known()
+    for one in (aggregate, twin):
+        step(one, annotated(5, in_the_spec))
+    assert fast(aggregate, annotated(5, in_the_spec, version=102)) is True
+    edited = annotated(7, in_the_spec, version=103)
+    taken, changes = fast(aggregate, edited), step(twin, edited)
+    assert isinstance(changes, Changes)
+    assert list(changes.rows) == [taken]
+    assert [one.toleration_seconds for one in aggregate.pods["u"].tolerations] == [7]
+
+
+def test_seconds_that_only_move_go_through_apply_pod() -> None:
+    aggregate = known()
+    entry = {"key": "k", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 5}
+    step(aggregate, with_change("spec.tolerations", [entry]))
+    assert not fast(aggregate, annotated(5, 3605, version=102))
+
+
+def test_unreadable_annotation_goes_through_apply_pod() -> None:
+    pod = with_change("metadata.annotations", {"evictstream.io/tolerations": "no JSON"})
+    aggregate = known()
+    assert not fast(aggregate, pod)
+    assert isinstance(step(aggregate, pod), Changes)
+
+
 LISTS = POD["spec"]["tolerations"], [{"kind": "Job", "name": "j", "controller": True}]
-PODS = st.builds(
+PODS = st.builds(annotated, st.integers(5, 7), st.sampled_from([None, 5, 3605])) | st.builds(
     with_change,
     st.sampled_from(
         [
