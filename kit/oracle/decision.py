@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from evictstream.kit.oracle.histories import HEALTH, HeardNode, HeardPod, HeardTaint
 from evictstream.kit.oracle.limits import SECOND_US
@@ -57,8 +57,29 @@ class MayStay:
         return " or ".join(sorted(self.why))
 
 
-def expected_decision(node: HeardNode, pod: HeardPod) -> MustLeave | MayStay:
-    """Decide."""
+def expected_decision(node: HeardNode, pod: HeardPod, *, is_built_in_on: bool = False) -> MustLeave | MayStay:
+    """Decide; where Kubernetes' own controller is on, what it does as early is left to it (12.12)."""
+    decided = _in_force(node, pod)
+    if not is_built_in_on or isinstance(decided, MayStay):
+        return decided
+    counted = tuple(_as_counted(one) for one in pod.in_spec)
+    theirs = _in_force(node, replace(pod, tolerations=counted))
+    if isinstance(theirs, MayStay) or (not decided.is_untolerated and theirs.deadline_us > decided.deadline_us):
+        return decided
+    return MayStay(frozenset({"BuiltIn"}))
+
+
+def _as_counted(toleration: Json) -> Json:
+    """Give a toleration with its seconds as 64 bits of nanoseconds (13 row 33): those that are negative never end."""
+    seconds = toleration.get("tolerationSeconds")
+    if seconds is None or seconds < 2**63 // 10**9 + 1:
+        return toleration
+    wrapped = (seconds * 10**9 + 2**63) % 2**64 - 2**63
+    is_forever = wrapped < 0 or seconds >= 2**63 - 1
+    return {**toleration, "tolerationSeconds": None if is_forever else wrapped // 10**9}
+
+
+def _in_force(node: HeardNode, pod: HeardPod) -> MustLeave | MayStay:
     if pod.absent:
         return MayStay(frozenset({pod.absent}))
     if pod.exempt:

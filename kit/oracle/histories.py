@@ -16,6 +16,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
+from evictstream.kit.oracle.handed_over import ANNOTATION, in_force
 from evictstream.kit.oracle.limits import OracleLimits
 from evictstream.kit.oracle.readiness import NO_SPELLS, NO_VERSION, ReadySpells, node_turns, ready_status
 from evictstream.kit.oracle.reading import Json, ObjectVersion, Statement, to_us
@@ -62,6 +63,8 @@ class HeardPod:
     Attributes:
         absent: why it is not there; empty if it is.
         since_us: when it was first seen on the node.
+        tolerations: with the seconds in force.
+        in_spec: as the built-in controller reads them.
         tolerations_since_us: since when its tolerations decide: they are there, and the pod is not left alone.
         exempt: why it is left alone though it is there.
         is_restored: the state is of a later epoch than the previous one: changes in between may be undone.
@@ -72,6 +75,7 @@ class HeardPod:
     absent: str = "PodGone"
     since_us: int = 0
     tolerations: tuple[Json, ...] = ()
+    in_spec: tuple[Json, ...] = ()
     tolerations_since_us: int = 0
     exempt: frozenset[str] = frozenset()
     is_restored: bool = False
@@ -287,7 +291,8 @@ def _see(pod: PodHistory, statement: Statement, *, is_restored: bool) -> None:
         exempt.add("PodFinished")
     if _MIRROR in (meta.get("annotations") or {}):
         exempt.add("PodMirror")
-    tolerations = tuple((statement.content.get("spec") or {}).get("tolerations") or ())
+    in_spec = tuple((statement.content.get("spec") or {}).get("tolerations") or ())
+    tolerations = in_force(in_spec, (meta.get("annotations") or {}).get(ANNOTATION))
     is_new, is_edited = bool(before.absent), tolerations != before.tolerations
     is_freed = bool(before.exempt) and not exempt
     after = HeardPod(
@@ -296,6 +301,7 @@ def _see(pod: PodHistory, statement: Statement, *, is_restored: bool) -> None:
         absent="",
         since_us=statement.at_us if is_new else before.since_us,
         tolerations=tolerations,
+        in_spec=in_spec,
         tolerations_since_us=statement.at_us if is_new or is_edited or is_freed else before.tolerations_since_us,
         exempt=frozenset(exempt),
         is_restored=is_restored,

@@ -16,6 +16,7 @@ class OracleLimits:
     """Settings of the service that is judged; times in microseconds.
 
     Attributes:
+        built_in: patterns of clusters where Kubernetes' own controller is on.
         slack_us: not a setting: inputs and obligations this shortly before the end of a run may have no effect yet.
     """
 
@@ -33,6 +34,7 @@ class OracleLimits:
     clock_skew_us: int
     max_object_bytes: int
     slack_us: int
+    built_in: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fnmatch
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -83,13 +84,18 @@ class Obligations:
     def __init__(self, log: PodLog, facts: RunFacts) -> None:
         self._nodes, self._pods, self._results, self._brakes = log.nodes, log.pods, log.results, log.brakes
         self._facts, self._promptness = facts, facts.promptness
+        self._is_built_in_on = any(fnmatch.fnmatch(facts.cluster, pattern) for pattern in facts.limits.built_in)
         self._decisions: dict[tuple[int, int], MustLeave | MayStay] = {}
 
     def decide(self, moment: PodMoment) -> MustLeave | MayStay:
         """Decide about the pod, once for each pair of states: many moments share one."""
         where = (moment.node, moment.pod)
         if where not in self._decisions:
-            self._decisions[where] = expected_decision(self._nodes[moment.node], self._pods[moment.pod])
+            self._decisions[where] = expected_decision(
+                self._nodes[moment.node],
+                self._pods[moment.pod],
+                is_built_in_on=self._is_built_in_on,
+            )
         return self._decisions[where]
 
     def is_long_ago(self, at_us: int) -> bool:

@@ -110,7 +110,7 @@ def in_spec(tolerations: Tolerations) -> Tolerations:
 
 
 def for_built_in(tolerations: Tolerations) -> Tolerations:
-    """Return tolerations as the built-in controller counts them: the same tuple, if nothing was moved.
+    """Return tolerations as the built-in controller counts them: the same tuple, if nothing differs.
 
     Its seconds are 64 bits of nanoseconds (semantics.md 13 row 33): of those that overflow, negative ones mean forever.
     """
@@ -118,7 +118,7 @@ def for_built_in(tolerations: Tolerations) -> Tolerations:
     if kept is not None:
         return kept[1]
     counted = tolerations
-    if any(one.built_in_seconds is not msgspec.UNSET for one in tolerations):
+    if any(_counted(spec_seconds(one)) != one.toleration_seconds for one in tolerations):
         counted = tuple(_with_seconds(one, _counted(spec_seconds(one))) for one in tolerations)
     if len(tolerations) <= _LONGEST_KEPT:
         if len(_for_built_in) >= SHARED_LISTS:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 
 from evictstream.kit.oracle.records import InputTopic
 from tests.faults.absurd import absurd_records
 from tests.faults.braking import draw_brakes
 from tests.faults.garbage import draw_garbage, misplaced, too_large
+from tests.faults.moved_seconds import draw_built_in
 from tests.faults.numbers import NUMBERS, Numbers
 from tests.faults.objects import NOT_READY, UNREACHABLE, Node, Pod, watch_event
 from tests.faults.plan import Change, Fault, FaultKind, Plan, Shape
@@ -39,6 +41,7 @@ def generate(
     scribe = Scribe(chance, start_at_us, last_at_us)
     nodes: list[Node] = []
     clusters = [f"c{number}" for number in range(chance.randint(*shape.clusters))]
+    numbers = replace(numbers, built_in=draw_built_in(seed))
     for cluster in clusters:
         nodes += live(chance, scribe, cluster, shape, start_at_us)
         if chance.random() < 0.5:

@@ -36,8 +36,9 @@ class Numbers:
     clock_jump_hold_seconds: float = 3.0
     max_object_bytes: int = 20_000
     slack_seconds: float = 8.0
+    built_in: str | None = None  # patterns of clusters
 
-    def settings(self) -> dict[str, float]:
+    def settings(self) -> dict[str, float | str | None]:
         """Give the settings of the service, by name."""
         return {name: getattr(self, name) for name in self.__slots__ if name != "slack_seconds"}
 
@@ -62,6 +63,7 @@ class Numbers:
             clock_skew_us=us(self.clock_skew_limit_seconds),
             max_object_bytes=self.max_object_bytes,
             slack_us=us(self.slack_seconds),
+            built_in=() if self.built_in is None else tuple(self.built_in.split(",")),
         )
 
 

@@ -8,6 +8,8 @@ import json
 from collections.abc import Mapping
 from typing import Final, TypeAlias
 
+from tests.faults.moved_seconds import moved
+
 Json: TypeAlias = dict[str, object]
 
 EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
@@ -93,9 +95,12 @@ class Pod:
             metadata["deletionTimestamp"] = self.deleted_at
         owner = self.name[:OWNER_CHARACTERS]
         metadata["ownerReferences"] = [{"kind": "ReplicaSet", "name": owner, "uid": owner, "controller": True}]
+        annotations, tolerations = moved(self.tolerations, self.uid, version)
         if self.is_mirror:
-            metadata["annotations"] = {MIRROR: "1"}
-        spec: Json = {"tolerations": list(self.tolerations)}
+            annotations[MIRROR] = "1"
+        if annotations:
+            metadata["annotations"] = annotations
+        spec: Json = {"tolerations": tolerations}
         if self.node:
             spec["nodeName"] = self.node
         return {"kind": "Pod", "apiVersion": "v1", "metadata": metadata, "spec": spec, "status": {"phase": self.phase}}

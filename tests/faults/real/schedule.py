@@ -16,6 +16,7 @@ from kafka.errors import KafkaError
 from evictstream.streams.broker.admin import declare_topics
 from evictstream.streams.settings import Settings
 from tests.faults.generate import generate
+from tests.faults.moved_seconds import draw_built_in
 from tests.faults.numbers import NUMBERS
 from tests.faults.plan import SECOND_US, FaultKind, Plan, Shape
 from tests.faults.real.arena import Arena, ArenaKind
@@ -123,6 +124,7 @@ def _settings(seed: int, arena: Arena, shape: Shape) -> Settings:
         "min_insync_replicas": 2 if arena.nodes > 1 else 1,
         **QUICK,
         **LARGE.settings(),
+        "built_in": draw_built_in(seed),
     }
     return Settings.model_validate(values)
 

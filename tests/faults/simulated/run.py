@@ -323,7 +323,8 @@ def partition_config(plan: Plan, world: World) -> PartitionConfig:
                 accepted_silence_us=us(numbers.accepted_silence_seconds),
                 accepted_limit_us=us(numbers.accepted_limit_seconds),
                 remember_deleted_us=us(numbers.remember_deleted_seconds),
-            )
+            ),
+            () if numbers.built_in is None else numbers.built_in.split(","),
         ),
         limits=InputLimits(numbers.max_object_bytes, us(numbers.max_event_delay_seconds)),
         record_limit_bytes=RECORD_LIMIT_BYTES,

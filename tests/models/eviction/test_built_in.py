@@ -26,6 +26,8 @@ def moved(key: str, seconds: int, built_in: int | None = FOREVER) -> Toleration:
         pytest.param([A], [moved("a", 60)], 60, id="handover"),
         pytest.param([A], [moved("a", 0, 3600)], 0, id="at-once"),
         pytest.param([A], [tolerate("a", 60)], None, id="not-moved"),
+        pytest.param([A], [tolerate("a", 9_223_372_037)], 9_223_372_037, id="not-moved-and-overflows-to-never"),
+        pytest.param([A], [tolerate("a", 18_446_744_074)], None, id="not-moved-and-overflows-to-at-once"),
         pytest.param([A], [], None, id="not-tolerated"),
         pytest.param([A, B], [moved("a", 60, 3660)], None, id="one-of-two-not-tolerated"),
         pytest.param([A, B], [moved("a", 60, 3660), tolerate("b", 30)], None, id="other-not-moved-and-earlier"),
@@ -45,7 +47,7 @@ def test_only_what_the_built_in_controller_does_later_is_ours(
     scene.pod(0, *tolerations)
     scene.node(0, *taints)
     assert scene.deadline == deadline
-    scene.run_until(10_000)
+    scene.run_until(10_000 if deadline is None else deadline + 1)
     assert any(action.startswith("Evict") for action in scene.actions) is (deadline is not None)
 
 
