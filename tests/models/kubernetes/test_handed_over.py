@@ -137,8 +137,7 @@ IDENTITIES = st.tuples(
     st.sampled_from(["NoExecute", "NoExecute", "NoSchedule", ""]),
 )  # fmt: skip
 LISTS = st.lists(
-    st.builds(lambda identity, seconds: Toleration(*identity, toleration_seconds=seconds), IDENTITIES, SECONDS),
-    max_size=6,
+    st.builds(lambda one, seconds: Toleration(one[0], one[1], one[2], one[3], seconds), IDENTITIES, SECONDS), max_size=6
 )
 
 
