@@ -150,6 +150,7 @@ class ClusterActor:
             f"{_uid(event)}~{self._births[name]}",
             shown["spec"].get("nodeName", ""),
             draw_tolerations(chance, self._plan.shape.largest_window_seconds),
+            may_move=True,
         )
         version = max(version_at(self._plan.start_at_us, at_us), _version(event) + 3)
         added = watch_event(cluster, "ADDED", pod.shown(version), at_us)

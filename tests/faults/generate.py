@@ -83,7 +83,8 @@ def live(chance: random.Random, scribe: Scribe, cluster: str, shape: Shape, star
         nodes.append(NodeLife(chance, scribe, node, born_us))
         for pod_number in range(chance.randint(*shape.pods)):
             uid = f"{cluster}-{number}-pod-{pod_number}"
-            pod = Pod(cluster, "ns", f"p{number}-{pod_number}", uid, node.name, draw_tolerations(chance, largest))
+            tolerations = draw_tolerations(chance, largest)
+            pod = Pod(cluster, "ns", f"p{number}-{pod_number}", uid, node.name, tolerations, may_move=True)
             pod.is_mirror = chance.random() < 0.04
             late_us = chance.randrange(end_us - start_at_us) if chance.random() < 0.2 else 0
             created_us = max(start_at_us, born_us + chance.randrange(-200, 800) * MILLISECOND_US) + late_us

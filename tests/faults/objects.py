@@ -66,7 +66,12 @@ OWNER_CHARACTERS = 2
 
 @dataclasses.dataclass(slots=True)
 class Pod:
-    """A pod as the cluster has it now. `node` is empty while it is not bound."""
+    """A pod as the cluster has it now.
+
+    Attributes:
+        node: empty while it is not bound.
+        may_move: whether its seconds may be in an annotation; where they are then is drawn by UID and version.
+    """
 
     cluster: str
     namespace: str
@@ -77,6 +82,7 @@ class Pod:
     phase: str = "Running"
     deleted_at: str | None = None
     is_mirror: bool = False
+    may_move: bool = False
 
     @property
     def key(self) -> bytes:
@@ -95,7 +101,10 @@ class Pod:
             metadata["deletionTimestamp"] = self.deleted_at
         owner = self.name[:OWNER_CHARACTERS]
         metadata["ownerReferences"] = [{"kind": "ReplicaSet", "name": owner, "uid": owner, "controller": True}]
-        annotations, tolerations = moved(self.tolerations, self.uid, version)
+        annotations: Json = {}
+        tolerations = list(self.tolerations)
+        if self.may_move:
+            annotations, tolerations = moved(self.tolerations, self.uid, version)
         if self.is_mirror:
             annotations[MIRROR] = "1"
         if annotations:

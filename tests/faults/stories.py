@@ -225,6 +225,7 @@ class PodLife:
             f"{old.uid.split('+')[0]}+{self._births}",
             node,
             draw_tolerations(self._chance, self._largest_seconds),
+            may_move=True,
         )
         self._is_there = True
         self._scribe.pod(self.pod, "ADDED", at_us)

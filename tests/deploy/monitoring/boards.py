@@ -205,6 +205,11 @@ WORKER: Final = Board(
             Panel(
                 "Missing in listings", "ops", {"{{outcome}}": total("outcome", rate(WorkerMetric.UNLISTED, _INSTANCE))}
             ),
+            Panel(
+                "Annotations that count as absent",
+                "ops",
+                {"events": f"sum({rate(WorkerMetric.UNREADABLE_ANNOTATIONS, _INSTANCE)})"},
+            ),
             Panel("Transactions", "s", _quantiles(WorkerMetric.TRANSACTION_SECONDS, _INSTANCE)),
             Panel("Pauses of the event loop", "s", _quantiles(WorkerMetric.LOOP_PAUSES, _INSTANCE)),
             Panel(

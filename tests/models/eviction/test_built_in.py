@@ -68,7 +68,7 @@ def test_moving_seconds_sends_nothing_and_opens_no_window() -> None:
     assert scene.actions[:2] == ["Schedule 60", "Evict 60"]
 
 
-def test_pod_moved_in_its_window_becomes_ours_and_keeps_its_deadline() -> None:
+def test_pod_moved_in_its_window_keeps_its_deadline() -> None:
     scene = Scene(ON)
     scene.pod(0, tolerate("a", 60))
     scene.node(10, A)
@@ -77,7 +77,7 @@ def test_pod_moved_in_its_window_becomes_ours_and_keeps_its_deadline() -> None:
     assert scene.actions == ["Schedule 70"]
 
 
-def test_untolerated_pod_is_due_since_it_was_so_after_a_move() -> None:
+def test_move_leaves_an_untolerated_pod_due_since_before() -> None:
     scene = Scene()
     scene.pod(0, tolerate("b", 60))
     scene.pod(5, moved("b", 60, 3660))

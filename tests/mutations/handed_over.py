@@ -1,0 +1,72 @@
+"""Mistakes about seconds that were moved into an annotation, and about who evicts then."""
+
+from tests.mutations import product
+from tests.mutations.catalogue import Mutation
+from tests.mutations.matching import Change
+
+READING = "tests/models/kubernetes/test_handed_over.py"
+OWNERS = "tests/models/eviction/test_built_in.py"
+
+OF_HANDED_OVER = (
+    Mutation(
+        "let an annotation prolong",
+        (Change(product.HANDED_OVER, "_applies", "seconds < spec", "seconds != spec"),),
+        (READING,),
+    ),
+    Mutation(
+        "take an annotation though the spec was edited since",
+        (Change(product.HANDED_OVER, "_applies", "spec == entry.built_in_seconds", "True"),),
+        (READING,),
+    ),
+    Mutation(
+        "take the last of two entries with one identity",
+        (
+            Change(
+                product.HANDED_OVER,
+                "handed_over",
+                "by_identity.setdefault(_identity(flat_toleration(entry)), entry)",
+                "by_identity[_identity(flat_toleration(entry))] = entry",
+            ),
+        ),
+        (READING,),
+    ),
+    Mutation(
+        "read an annotation of any size",
+        (
+            Change(
+                product.HANDED_OVER,
+                "_read",
+                "None if len(text) > LARGEST_ANNOTATION_BYTES else _entries.decode(text)",
+                "_entries.decode(text)",
+            ),
+        ),
+        (READING,),
+    ),
+    Mutation(
+        "evict what the built-in controller evicts as early",
+        (Change(product.DECISION, "_is_later_for_built_in", "spec.deadline_us > due.deadline_us", "True"),),
+        (OWNERS,),
+    ),
+    Mutation(
+        "evict what was not moved where the built-in controller is on",
+        (Change(product.DECISION, "decide", "rules.built_in", "False"),),
+        (OWNERS,),
+    ),
+    Mutation(
+        "take a move for an edit",
+        (
+            Change(
+                product.POD_STEPS,
+                "_take",
+                "not is_same_in_force(seen.tolerations, pod.tolerations)",
+                "seen.tolerations != pod.tolerations",
+            ),
+        ),
+        (OWNERS,),
+    ),
+    Mutation(
+        "take a move for a plain edit",
+        (Change(product.PLAIN_EDIT, "take_plain_version", "is_same_in_force(tolerations, known)", "False"),),
+        (OWNERS,),
+    ),
+)
