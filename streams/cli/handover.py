@@ -2,15 +2,54 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+import sys
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from evictstream.streams.cli.output import OutputFormat, OutputOption, print_json
-from evictstream.streams.errors import ExitCode, WrongUseError
-from evictstream.streams.handover.policy_objects import DEFAULT_MORE, MOST_MORE, NEVER_MOVED, policy_objects
+from evictstream.streams.cli.global_options import global_options
+from evictstream.streams.cli.output import OUTPUT_FORMATS, OutputFormat, OutputOption, print_json
+from evictstream.streams.cli.stop_signals import StopSignals
+from evictstream.streams.errors import ExitCode, FoundProblemError, WrongUseError
+from evictstream.streams.handover.policy_objects import (
+    DEFAULT_MORE,
+    MOST_MORE,
+    NEVER_MOVED,
+    POLICY_NAME,
+    policy_objects,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from evictstream.streams.handover.api_requests import ApiRequests
+    from evictstream.streams.handover.pod_changes import PodChange
+    from evictstream.streams.kubernetes.access import ClusterAccess
 
 app = typer.Typer(add_completion=False, rich_markup_mode="markdown")
+
+ContextOption = Annotated[
+    str | None, typer.Option("--context", help="Of the kubeconfig. Default: the current one.", metavar="NAME")
+]
+KubeconfigOption = Annotated[
+    str | None,
+    typer.Option(help="Default: KUBECONFIG, ~/.kube/config, or the pod's service account.", metavar="FILE"),
+]
+NamespaceOption = Annotated[
+    str | None, typer.Option("--namespace", "-n", help="Only pods of this namespace.", metavar="NAME")
+]
+NodeOption = Annotated[str | None, typer.Option("--node", help="Only pods of this node.", metavar="NAME")]
+RateOption = Annotated[float, typer.Option("--rate", help="Most pods a second.", min=0.1, max=1_000, metavar="NUMBER")]
+DryRunOption = Annotated[
+    bool, typer.Option("--dry-run", help="Have the API server do all but write, and show what would be.")
+]
+DEFAULT_RATE = 50.0
+"""A cluster of 100,000 pods takes half an hour, and its API server notices nothing of it."""
+
+FormOption = Annotated[
+    OutputFormat | None,
+    typer.Option("--output", "-o", help="Default: text on a terminal, otherwise JSON.", metavar=OUTPUT_FORMATS),
+]
 
 
 @app.callback()
@@ -82,6 +121,203 @@ def policy(
         nl=False,
     )
     return ExitCode.DONE
+
+
+@app.command()
+def check(
+    context: typer.Context,
+    namespace: NamespaceOption = None,
+    cluster_context: ContextOption = None,
+    kubeconfig: KubeconfigOption = None,
+    output: FormOption = None,
+) -> int:
+    """Show whether the policy acts, and which pods it has moved.
+
+    Creates a pod in a dry run, which leaves nothing: what the API server answers shows the variant. Looks at the policy
+    and the guard, and at every pod. Changes nothing.
+
+    Exits with 0 if the policy acts as this program writes it and no pod is still to be moved, otherwise with 1; with
+    130 or 143 if stopped by Ctrl-C or SIGTERM. Whether workers are new enough, their metric `evictstream_build_info`
+    says: this command asks the cluster alone.
+
+    Examples:
+
+    * `evictstream handover check`
+    * `evictstream handover check --context admin@eu -n shop`
+    * `evictstream handover check -o json | jq .problems`
+    """
+    from evictstream.streams.cli.handover_output import print_check
+    from evictstream.streams.cli.progress import ProgressLine
+    from evictstream.streams.handover.api_requests import StoppedError, open_cluster
+    from evictstream.streams.handover.checking import check_handover
+    from evictstream.streams.kubernetes.access import ClusterAccess
+
+    as_text = _is_text(context, output)
+    access = ClusterAccess(kubeconfig=kubeconfig, context=cluster_context)
+    with StopSignals() as stop_signals:
+        try:
+            with (
+                ProgressLine("looking") as line,
+                open_cluster(access, is_stopped=stop_signals.is_stopped) as requests,
+            ):
+                report = check_handover(requests, namespace, tell=lambda count: line.show(count, "pods"))
+        except StoppedError:
+            return stop_signals.exit_code or ExitCode.FOUND_PROBLEM
+        print_check(report, as_text=as_text)
+    return ExitCode.FOUND_PROBLEM if report.problems() else ExitCode.DONE
+
+
+@app.command()
+def move(
+    context: typer.Context,
+    namespace: NamespaceOption = None,
+    node: NodeOption = None,
+    rate: RateOption = DEFAULT_RATE,
+    dry_run: DryRunOption = False,
+    cluster_context: ContextOption = None,
+    kubeconfig: KubeconfigOption = None,
+    output: FormOption = None,
+) -> int:
+    """Move pods that were there before the policy.
+
+    Sends an empty patch for each: the policy looks at the pod, and only seconds change. Nothing restarts. A pod keeps
+    its deadline if its window runs. A second run changes nothing, and one that was stopped goes on with the next.
+
+    Exits with 0 if all were moved, with 1 if one was not or the policy does not act, with 130 or 143 if stopped by
+    Ctrl-C or SIGTERM.
+
+    Examples:
+
+    * `evictstream handover move --dry-run`
+    * `evictstream handover move -n shop`
+    * `evictstream handover move --node n-1 --rate 10`
+    """
+    from evictstream.streams.handover.acting import probe_policy
+    from evictstream.streams.handover.checking import namespace_rules, probed_namespace
+    from evictstream.streams.handover.pod_changes import MovePods
+    from evictstream.streams.kubernetes.access import ClusterAccess
+
+    def begin(requests: ApiRequests) -> list[PodChange]:
+        rules, _ = namespace_rules(requests)
+        probed = probed_namespace(namespace, rules)
+        if probe_policy(requests, probed) is None:
+            raise FoundProblemError(
+                f"the policy does not act in the namespace {probed}: nothing was moved",
+                next_step="`evictstream handover check` shows why",
+            )
+        return [MovePods(requests=requests, rules=rules, is_dry_run=dry_run)]
+
+    return _change(
+        begin,
+        "moved",
+        ClusterAccess(kubeconfig=kubeconfig, context=cluster_context),
+        which=(namespace, node),
+        rate=rate,
+        is_dry_run=dry_run,
+        as_text=_is_text(context, output),
+    )
+
+
+@app.command()
+def restore(  # noqa: PLR0917 - typer reads options from positional parameters
+    context: typer.Context,
+    namespace: NamespaceOption = None,
+    node: NodeOption = None,
+    rate: RateOption = DEFAULT_RATE,
+    dry_run: DryRunOption = False,
+    despite_policy: Annotated[
+        bool, typer.Option("--despite-policy", help="Also while the policy acts, which moves the pods again.")
+    ] = False,
+    cluster_context: ContextOption = None,
+    kubeconfig: KubeconfigOption = None,
+    output: FormOption = None,
+) -> int:
+    """Give pods back to the built-in controller: seconds into the spec, the annotation away.
+
+    Delete the binding of the policy first: while it acts, this has no effect. Pods on nodes that are tainted now get
+    their full seconds once more, from the restore on. Each patch is only for the version of the pod that was read.
+
+    Exits with 0 if all were restored, with 1 if one was not or the policy acts, with 130 or 143 if stopped by Ctrl-C or
+    SIGTERM.
+
+    Examples:
+
+    * `evictstream handover restore --dry-run`
+    * `evictstream handover restore -n shop --rate 10`
+    """
+    from evictstream.streams.handover.acting import probe_policy, tainted_nodes
+    from evictstream.streams.handover.checking import namespace_rules, probed_namespace
+    from evictstream.streams.handover.pod_changes import LoosenPods, RestorePods
+    from evictstream.streams.kubernetes.access import ClusterAccess
+
+    def begin(requests: ApiRequests) -> list[PodChange]:
+        probed = probed_namespace(namespace, namespace_rules(requests)[0])
+        if not despite_policy and probe_policy(requests, probed) is not None:
+            raise FoundProblemError(
+                f"the policy acts in the namespace {probed} and would move the pods again: nothing was restored",
+                next_step=f"delete its binding: kubectl delete mutatingadmissionpolicybinding {POLICY_NAME}",
+            )
+        nodes = tainted_nodes(requests)
+        loosen = [LoosenPods(requests=requests, nodes=nodes, is_dry_run=dry_run)] if nodes and not dry_run else []
+        return [*loosen, RestorePods(requests=requests, is_dry_run=dry_run)]
+
+    return _change(
+        begin,
+        "restored",
+        ClusterAccess(kubeconfig=kubeconfig, context=cluster_context),
+        which=(namespace, node),
+        rate=rate,
+        is_dry_run=dry_run,
+        as_text=_is_text(context, output),
+    )
+
+
+def _change(
+    begin: Callable[[ApiRequests], list[PodChange]],
+    done: str,
+    access: ClusterAccess,
+    *,
+    which: tuple[str | None, str | None],
+    rate: float,
+    is_dry_run: bool,
+    as_text: bool,
+) -> int:
+    """Change pods and print what was done, however it ends."""
+    from evictstream.streams.cli.handover_output import print_changes
+    from evictstream.streams.cli.progress import ProgressLine
+    from evictstream.streams.handover.api_requests import StoppedError, open_cluster
+    from evictstream.streams.handover.pod_changes import ChangeOutcome, ChangeReport, change_all
+
+    report = ChangeReport()
+    with (
+        StopSignals() as stop_signals,
+        open_cluster(access, is_stopped=stop_signals.is_stopped, rate=rate) as requests,
+    ):
+        try:
+            *before, change = begin(requests)
+        except StoppedError:
+            return stop_signals.exit_code or ExitCode.FOUND_PROBLEM
+        try:
+            with ProgressLine(done) as line:
+                change_all(
+                    requests,
+                    lambda: requests.pods(*which),
+                    (before, change),
+                    report,
+                    tell=lambda found: line.show(found.asked, "pods"),
+                )
+        finally:
+            print_changes(report, done=done, is_dry_run=is_dry_run, as_text=as_text)
+    if not report.is_whole:
+        return stop_signals.exit_code or ExitCode.FOUND_PROBLEM
+    is_done = not (report.outcomes[ChangeOutcome.FAILED] or report.outcomes[ChangeOutcome.UNCHANGED])
+    return ExitCode.DONE if is_done else ExitCode.FOUND_PROBLEM
+
+
+def _is_text(context: typer.Context, output: OutputFormat | None) -> bool:
+    as_text = sys.stdout.isatty() if output is None else output is OutputFormat.TEXT
+    global_options(context).wants_json = not as_text
+    return as_text
 
 
 def _check_namespace(name: str) -> None:

@@ -9,19 +9,16 @@ from __future__ import annotations
 
 from typing import Final
 
-from evictstream.models.kubernetes.shapes import MIRROR_ANNOTATION
-
-HANDOVER_ANNOTATION: Final = "evictstream.io/tolerations"
-"""The tolerations of a pod as they were before the policy."""
+from evictstream.models.kubernetes.shapes import MIRROR_ANNOTATION, TOLERATIONS_ANNOTATION
 
 MOST_SECONDS: Final = 1_000_000_000
 """31 years, in place of more: from 9,223,372,037 s on the built-in controller's arithmetic overflows, and it evicts at
 once."""
 
 _ANNOTATIONS: Final = "metadata.?annotations.orValue({})"
-_IS_THERE: Final = f'"{HANDOVER_ANNOTATION}" in object.{_ANNOTATIONS}'
+_IS_THERE: Final = f'"{TOLERATIONS_ANNOTATION}" in object.{_ANNOTATIONS}'
 _IS_TAKEN_OFF: Final = (
-    f'request.operation == "UPDATE" && "{HANDOVER_ANNOTATION}" in oldObject.{_ANNOTATIONS} &&\n  !({_IS_THERE})'
+    f'request.operation == "UPDATE" && "{TOLERATIONS_ANNOTATION}" in oldObject.{_ANNOTATIONS} &&\n  !({_IS_THERE})'
 )
 _TOLERATIONS: Final = "object.spec.?tolerations.orValue([])"
 _IS_TIMED: Final = 'has(t.tolerationSeconds) && t.?effect.orValue("") == "NoExecute"'
@@ -53,7 +50,7 @@ def _shared() -> dict[str, str]:
         # By accident as a rule, as by a client that puts an object without fields that it does not know.
         "takenOff": _IS_TAKEN_OFF,
         "before": (
-            f'(variables.takenOff ? oldObject : object).metadata.?annotations[?"{HANDOVER_ANNOTATION}"]'
+            f'(variables.takenOff ? oldObject : object).metadata.?annotations[?"{TOLERATIONS_ANNOTATION}"]'
             '\n  .orValue("").replace(" ", "")'
         ),
         "tolerations": _TOLERATIONS,
@@ -126,7 +123,7 @@ def patch(*, is_backstop: bool) -> str:
     """Return the one patch: of two, the second would be applied although the first has failed."""
     what = 'op: "replace"' if is_backstop else 'op: "remove"'
     value = ", value: variables.written[i]" if is_backstop else ""
-    escaped = HANDOVER_ANNOTATION.replace("/", "~1")
+    escaped = TOLERATIONS_ANNOTATION.replace("/", "~1")
     return (
         "!variables.takenOff && !variables.moved.exists(m, m) ? [] :\n"
         '(has(object.metadata.annotations) ? [] : [JSONPatch{op: "add", path: "/metadata/annotations", value: {}}]) +\n'

@@ -6,8 +6,8 @@ import enum
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
+from evictstream.models.kubernetes.shapes import TOLERATIONS_ANNOTATION
 from evictstream.streams.handover.policy_expressions import (
-    HANDOVER_ANNOTATION,
     NOT_A_MIRROR,
     backstop_variables,
     handover_variables,
@@ -75,20 +75,20 @@ def guard_objects() -> list[PolicyObject]:
     The API server copies annotations of a Binding to the pod without asking any policy for pods, and a status write
     takes metadata along.
     """
-    named = f'"{HANDOVER_ANNOTATION}"'
+    named = f'"{TOLERATIONS_ANNOTATION}"'
     text = f'?annotations[?{named}].orValue("")'
     return [
         *_guard(
             BINDING_GUARD_NAME,
             rule=_rule(["CREATE"], ["pods/binding", "bindings"]),
             expression=f"!({named} in object.metadata.?annotations.orValue({{}}))",
-            message=f"{HANDOVER_ANNOTATION} may not be set by a Binding",
+            message=f"{TOLERATIONS_ANNOTATION} may not be set by a Binding",
         ),
         *_guard(
             STATUS_GUARD_NAME,
             rule=_rule(["UPDATE"], ["pods/status"]),
             expression=f"object.metadata.{text} ==\n  oldObject.metadata.{text}",
-            message=f"{HANDOVER_ANNOTATION} may not be changed by way of the status",
+            message=f"{TOLERATIONS_ANNOTATION} may not be changed by way of the status",
         ),
     ]
 

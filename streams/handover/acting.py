@@ -1,0 +1,248 @@
+"""Whether the policy acts: what becomes of a pod that is created in a dry run, and which objects there are."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import msgspec
+
+from evictstream.models.kubernetes.shapes import TOLERATIONS_ANNOTATION, TaintObject
+from evictstream.models.kubernetes.taints import NO_EXECUTE
+from evictstream.streams.handover.api_requests import ApiRequests
+from evictstream.streams.handover.pod_states import ClusterPod
+from evictstream.streams.handover.policy_objects import (
+    BINDING_GUARD_NAME,
+    GROUP,
+    MORE_ANNOTATION,
+    POLICY_NAME,
+    POLICY_VERSION,
+    STATUS_GUARD_NAME,
+    VARIANT_ANNOTATION,
+    VERSION_ANNOTATION,
+    HandoverVariant,
+    policy_spec,
+)
+
+PROBED_KEY: Final = "evictstream.io/handover-check"
+PROBED_SECONDS: Final = 300
+_DRY: Final = {"dryRun": "All"}
+_PATH: Final = f"/apis/{GROUP}/v1"
+_INVALID: Final = 422
+_ABSENT: Final = "evictstream-handover-check"
+
+# Of a namespace with the pod security standard `restricted`, and of one with a quota: a probe is refused by neither.
+_PROBE: Final[dict[str, Any]] = {
+    "apiVersion": "v1",
+    "kind": "Pod",
+    "metadata": {"generateName": "evictstream-handover-check-"},
+    "spec": {
+        "automountServiceAccountToken": False,
+        "securityContext": {"runAsNonRoot": True, "runAsUser": 65_534, "seccompProfile": {"type": "RuntimeDefault"}},
+        "containers": [
+            {
+                "name": "none",
+                "image": "none.invalid/none",
+                "resources": {
+                    "requests": {"cpu": "1m", "memory": "1Mi"},
+                    "limits": {"cpu": "1m", "memory": "1Mi"},
+                },
+                "securityContext": {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}},
+            }
+        ],
+        "tolerations": [
+            {"key": PROBED_KEY, "operator": "Exists", "effect": NO_EXECUTE, "tolerationSeconds": PROBED_SECONDS}
+        ],
+    },
+}
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class ActingPolicy:
+    """What the policy does now.
+
+    Attributes:
+        variant: which one acts.
+        more: seconds that it adds; None without a backstop.
+    """
+
+    variant: HandoverVariant
+    more: int | None
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class FoundPolicy:
+    """A policy of this program, as its object says.
+
+    Attributes:
+        name: of the object.
+        version: of the program's policies; 0 where it says none.
+        variant: that it says; empty where it says none.
+        more: that it says.
+        is_edited: whether its expressions differ from what this program writes for version, variant and seconds.
+    """
+
+    name: str
+    version: int
+    variant: str
+    more: int | None
+    is_edited: bool
+
+    @property
+    def is_older(self) -> bool:
+        """Whether this program writes a newer one."""
+        return self.version < POLICY_VERSION
+
+
+class _Metadata(msgspec.Struct):
+    name: str = ""
+    labels: dict[str, str] | None = None
+    annotations: dict[str, str] | None = None
+
+
+class _Policy(msgspec.Struct):
+    metadata: _Metadata
+    spec: dict[str, Any] = msgspec.field(default_factory=dict)
+
+
+class _Policies(msgspec.Struct):
+    items: list[_Policy] | None = None
+
+
+class _NamespaceList(msgspec.Struct):
+    items: list[_Policy] | None = None
+
+
+class _NodeSpec(msgspec.Struct):
+    taints: list[TaintObject] | None = None
+
+
+class _Node(msgspec.Struct):
+    metadata: _Metadata
+    spec: _NodeSpec = msgspec.field(default_factory=_NodeSpec)
+
+
+class _Nodes(msgspec.Struct):
+    items: list[_Node] | None = None
+
+
+def probe_policy(requests: ApiRequests, namespace: str) -> ActingPolicy | None:
+    """Create a pod in a dry run, and return what the policy made of it; None if nothing.
+
+    Raises:
+        ApiRefusedError: no pod may be created there.
+        KubernetesError: the API server does not answer.
+    """
+    path = f"/api/v1/namespaces/{namespace}/pods"
+    answer = requests.ask("POST", path, _DRY, body=_PROBE)
+    if not answer.is_done:
+        raise requests.connection.refusal(path, answer)
+    pod = msgspec.json.decode(answer.body, type=ClusterPod)
+    for one in pod.handed().tolerations:
+        if one.key == PROBED_KEY and one.built_in_seconds is not msgspec.UNSET:
+            if one.built_in_seconds is None:
+                return ActingPolicy(variant=HandoverVariant.HANDOVER, more=None)
+            return ActingPolicy(variant=HandoverVariant.BACKSTOP, more=one.built_in_seconds - PROBED_SECONDS)
+    return None
+
+
+def found_policies(requests: ApiRequests) -> list[FoundPolicy]:
+    """List the policies of this program: usually one.
+
+    Raises:
+        ApiRefusedError: they may not be listed.
+        KubernetesError: the API server does not answer.
+    """
+    listed = requests.get(f"{_PATH}/mutatingadmissionpolicies", _Policies)
+    items = (listed.items if listed else None) or []
+    return [
+        _found(each) for each in items if each.metadata.name == POLICY_NAME or _annotation(each, VERSION_ANNOTATION)
+    ]
+
+
+def selector_expressions(requests: ApiRequests) -> Sequence[Mapping[str, object]] | None:
+    """Return which namespaces the binding selects; None if there is no binding.
+
+    Raises:
+        ApiRefusedError: it may not be read.
+        KubernetesError: the API server does not answer.
+    """
+    found = requests.get(f"{_PATH}/mutatingadmissionpolicybindings/{POLICY_NAME}", _Policy)
+    if found is None:
+        return None
+    selector = (found.spec.get("matchResources") or {}).get("namespaceSelector") or {}
+    labels = [
+        {"key": key, "operator": "In", "values": [value]} for key, value in (selector.get("matchLabels") or {}).items()
+    ]
+    return [*labels, *(selector.get("matchExpressions") or [])]
+
+
+def is_guard_there(requests: ApiRequests) -> bool:
+    """Whether both guards and their bindings exist, and refuse a Binding that has the annotation.
+
+    Raises:
+        ApiRefusedError: they may not be read.
+        KubernetesError: the API server does not answer.
+    """
+    for name in (BINDING_GUARD_NAME, STATUS_GUARD_NAME):
+        for kind in ("validatingadmissionpolicies", "validatingadmissionpolicybindings"):
+            if requests.get(f"{_PATH}/{kind}/{name}", _Policy) is None:
+                return False
+    # Of a pod that does not exist, so nothing can be bound; policies are asked before it is looked for.
+    body = {
+        "apiVersion": "v1",
+        "kind": "Binding",
+        "metadata": {"name": _ABSENT, "annotations": {TOLERATIONS_ANNOTATION: "[]"}},
+        "target": {"kind": "Node", "name": _ABSENT},
+    }
+    answer = requests.ask("POST", f"/api/v1/namespaces/default/pods/{_ABSENT}/binding", _DRY, body=body)
+    return answer.status == _INVALID
+
+
+def namespace_labels(requests: ApiRequests) -> dict[str, Mapping[str, str]]:
+    """Return the labels of all namespaces.
+
+    Raises:
+        ApiRefusedError: they may not be listed.
+        KubernetesError: the API server does not answer.
+    """
+    listed = requests.get("/api/v1/namespaces", _NamespaceList)
+    return {each.metadata.name: each.metadata.labels or {} for each in (listed.items if listed else None) or []}
+
+
+def tainted_nodes(requests: ApiRequests) -> frozenset[str]:
+    """Return the nodes from which the built-in controller evicts now.
+
+    Raises:
+        ApiRefusedError: nodes may not be listed.
+        KubernetesError: the API server does not answer.
+    """
+    listed = requests.get("/api/v1/nodes", _Nodes)
+    return frozenset(
+        each.metadata.name
+        for each in (listed.items if listed else None) or []
+        if any(taint.effect == NO_EXECUTE for taint in each.spec.taints or ())
+    )
+
+
+def _annotation(policy: _Policy, name: str) -> str:
+    return (policy.metadata.annotations or {}).get(name, "")
+
+
+def _number(text: str) -> int | None:
+    return int(text) if text.isascii() and text.isdecimal() else None
+
+
+def _found(policy: _Policy) -> FoundPolicy:
+    variant, more = _annotation(policy, VARIANT_ANNOTATION), _number(_annotation(policy, MORE_ANNOTATION))
+    expected = policy_spec(more if variant == HandoverVariant.BACKSTOP else None)
+    return FoundPolicy(
+        name=policy.metadata.name,
+        version=_number(_annotation(policy, VERSION_ANNOTATION)) or 0,
+        variant=variant,
+        more=more,
+        is_edited=any(
+            policy.spec.get(part) != expected[part] for part in ("matchConditions", "variables", "mutations")
+        ),
+    )
