@@ -249,16 +249,17 @@ def requested_answer(state: RequestState | None, uid: str, *, seconds: float, is
     return None
 
 
-def clean_up(state: RequestState, withdrawn_seconds: float | None) -> CleanUp:
+def clean_up(state: RequestState, withdrawn_seconds: float | None, *, has_left: bool = False) -> CleanUp:
     """Return what to do next with a request whose eviction is not wanted, or has ended.
 
     Args:
         state: of the request.
         withdrawn_seconds: since it was first seen to be withdrawn; None if it was not.
+        has_left: whether the pod has left, so that nothing is to be withdrawn.
     """
     if state.is_deleting:
         return CleanUp.WAIT
-    if state.is_evicted or state.failure is not None:
+    if has_left or state.is_evicted or state.failure is not None:
         return CleanUp.DELETE
     if state.intent == EVICTION:
         return CleanUp.WITHDRAW

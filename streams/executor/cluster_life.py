@@ -234,7 +234,10 @@ class ClusterLife(threading.Thread):
             helpers.append(events)
         if open_requests is not None:
             open_requests.wake = executor.wake
-            helpers += [open_requests.watch, RequestKeeper(self.order.name, open_requests, executor)]
+            keepers = [
+                RequestKeeper(self.order.name, open_requests, executor, number=number) for number in range(KEEPERS)
+            ]
+            helpers += [open_requests.watch, *keepers]
         for helper in helpers:
             helper.start()
         self.executor, self.reader, self.answers, self.events = executor, reader, answers, events

@@ -43,6 +43,9 @@ BUDGET_SECONDS: Final = 10.0
 UNKNOWN_SECONDS: Final = 1.0
 """Between tries while it is not known what brakes hold. No other one begins meanwhile (`ClusterExecutor`)."""
 
+_LATE_SECONDS: Final = 0.01
+"""After the end of a patience, so that the next look is not a moment before it."""
+
 ALONE_SECONDS: Final = 1.0
 """How long other evictions wait when one object has a doubtful answer and there is no answer about others. If a proxy
 only fails that object, the others lose a second at most in each of its pauses."""
@@ -133,7 +136,7 @@ class PodEvictor:
         if isinstance(done, CommandAnswer):
             self._others.forget(command.pod_uid)
             if self.open_requests is not None:
-                self.open_requests.release(command.eviction_id)
+                self.open_requests.release(command.eviction_id, has_left=done.outcome is Outcome.SUCCEEDED)
         return done
 
     def _evict(self, command: EvictionCommand, tries: int, seen_at: float) -> CommandAnswer | PutOff:
@@ -169,9 +172,10 @@ class PodEvictor:
         def send_until() -> float:
             return look_until if self._held(command, zone) is None else -math.inf
 
-        is_late = self._may_delete(command, time.time_ns() // 1_000, seen_at)
+        patience = self._patience_seconds(command, time.time_ns() // 1_000, seen_at)
+        is_late = patience is not None and patience < 0
         if self.open_requests is not None and not pod.is_in_group:
-            done = self._request(command, zone, self.open_requests, is_late=is_late, send_until=send_until)
+            done = self._request(command, zone, self.open_requests, patience=patience, send_until=send_until)
             if isinstance(done, RequestWait):
                 return PutOff(
                     seconds=done.seconds,
@@ -190,8 +194,7 @@ class PodEvictor:
     ) -> tuple[SeenPod, str | None] | CommandAnswer | PutOff | None:
         """Return the pod and the zone of its node, if the pod has to leave, and this mode may write."""
         requests = self.open_requests
-        # Once a request seems to have ended the pod decides, and a list from a cache may be older than that.
-        is_listed = is_first and not (requests is not None and requests.has_news(command))
+        is_listed = is_first and (requests is None or requests.is_quiet(command))
         pod = self.looks.pod(command, is_first=is_listed)
         if isinstance(pod, ApiReply):
             return self._of_reply(command, pod, tries)
@@ -216,14 +219,16 @@ class PodEvictor:
         zone: str | None,
         requests: OpenRequests,
         *,
-        is_late: bool,
+        patience: float | None,
         send_until: Callable[[], float],
     ) -> CommandAnswer | RequestWait | ApiReply | None:
         """Make or follow the EvictionRequest; None if the pod is deleted now instead."""
-        if is_late:
+        if patience is not None and patience < 0:
             return requests.withdraw(command, send_until)
-        is_patient = self.delete_after_seconds is not None or command.delete_after is not None
-        return requests.advance(command, zone, is_patient=is_patient, send_until=send_until)
+        found = requests.advance(command, zone, is_patient=patience is not None, send_until=send_until)
+        if isinstance(found, RequestWait) and patience is not None:
+            return dataclasses.replace(found, seconds=min(found.seconds, patience + _LATE_SECONDS))
+        return found
 
     def _delete(
         self, command: EvictionCommand, pod: SeenPod, tries: int, send_until: Callable[[], float]
@@ -283,13 +288,14 @@ class PodEvictor:
             others_seconds=ALONE_SECONDS if is_alone else None,
         )
 
-    def _may_delete(self, command: EvictionCommand, now_us: int, seen_at: float) -> bool:
+    def _patience_seconds(self, command: EvictionCommand, now_us: int, seen_at: float) -> float | None:
+        """Return in how many seconds the pod may be deleted in any case, less than 0 if it may be; None for never."""
         deadline_us, seconds = instant_us(command.deadline), self.delete_after_seconds
         if command.delete_after is not None:
             seconds = (instant_us(command.delete_after) - deadline_us) / SECOND_US
-        if seconds is None or time.monotonic() <= seen_at + seconds:
-            return False
-        return now_us > deadline_us + int(seconds * SECOND_US)
+        if seconds is None:
+            return None
+        return max(seen_at + seconds - time.monotonic(), (deadline_us - now_us) / SECOND_US + seconds)
 
 
 _OF_CLUSTER: Final = frozenset({Meaning.DOUBTFUL, Meaning.CLUSTER_WAITS, Meaning.CREDENTIALS})

@@ -18,6 +18,7 @@ from evictstream.models.execution.api_answers import Meaning
 from evictstream.models.execution.command_log import CommandAnswer
 from evictstream.models.execution.eviction_requests import (
     EVICTION,
+    NOTICED_SECONDS,
     CleanUp,
     RequestState,
     clean_up,
@@ -44,6 +45,9 @@ a second, and leave half of the queue to others."""
 _FULL_SECONDS: Final = 5.0
 _SOON_SECONDS: Final = 1.0
 """Between tries while an earlier request is being withdrawn, or the requests are not known."""
+
+_HAS_LEFT: Final = -math.inf
+"""When the request of a pod that has left was withdrawn: long ago, as it were."""
 
 _WAKE_SECONDS: Final = 1.0
 """The least time between two looks because of changes of one request: whoever may write its status may write often."""
@@ -96,10 +100,14 @@ class OpenRequests:
         """How many requests of the cluster there are."""
         return len(self.watch)
 
-    def has_news(self, command: EvictionCommand) -> bool:
-        """Whether the command's request seems to have ended: then the pod is read from etcd."""
+    def is_quiet(self, command: EvictionCommand) -> bool:
+        """Whether the command's request was made and lasts, as far as is known: then a cached pod will do.
+
+        Before it is made, and for its end, the pod is read from etcd: a request has no version of the pod as
+        precondition, and a claim may be newer than a cache.
+        """
         made = self._made.get(command.eviction_id)
-        return made is not None and self._may_have_ended(command.eviction_id, made)
+        return made is not None and not self._may_have_ended(command.eviction_id, made)
 
     def left(self, command: EvictionCommand, pod: SeenPod | None) -> CommandAnswer | None:
         """Return `Succeeded` if there is a request for the command's pod, and the pod is terminating or gone."""
@@ -148,7 +156,9 @@ class OpenRequests:
         answer = requested_answer(state, made.uid, seconds=seconds, is_patient=is_patient)
         if answer is not None and self.watch.problem is None:
             return answer
-        return RequestWait(seconds=ACCEPTED_SECONDS, reason=f"EvictionRequest {name} is open", is_open=True)
+        unnoticed = NOTICED_SECONDS - seconds if state is not None and not state.is_noticed else 0.0
+        wait = min(ACCEPTED_SECONDS, unnoticed) if unnoticed > 0 else ACCEPTED_SECONDS
+        return RequestWait(seconds=wait, reason=f"EvictionRequest {name} is open", is_open=True)
 
     def withdraw(self, command: EvictionCommand, send_until: Callable[[], float]) -> RequestWait | ApiReply | None:
         """Withdraw the command's request before its pod is deleted otherwise; None once the pod may be.
@@ -180,11 +190,14 @@ class OpenRequests:
             )
         return None
 
-    def release(self, name: str) -> None:
-        """Have a request withdrawn and deleted, if there is one: its eviction has ended, or is not wanted now."""
+    def release(self, name: str, *, has_left: bool = False) -> None:
+        """Have a request withdrawn and deleted, if there is one: its eviction has ended, or is not wanted now.
+
+        If its pod `has_left`, there is nothing to withdraw.
+        """
         with self._lock:
             if name not in self._ending and (name in self._made or self.watch.get(name) is not None):
-                self._ending[name] = None
+                self._ending[name] = _HAS_LEFT if has_left else None
 
     def known(self) -> dict[str, str | None]:
         """Return the zones of all requests by name, also of those that an earlier executor has made."""
@@ -223,7 +236,8 @@ class OpenRequests:
                     continue
                 withdrawn_at = now if since is None and state.intent != EVICTION else since
                 self._ending[name] = withdrawn_at
-                step = clean_up(state, None if withdrawn_at is None else now - withdrawn_at)
+                seconds = None if withdrawn_at is None else now - withdrawn_at
+                step = clean_up(state, seconds, has_left=withdrawn_at == _HAS_LEFT)
                 if step is not CleanUp.WAIT:
                     due.append((state, step))
         return sorted(due, key=lambda one: one[1].value)  # what is wanted least is withdrawn first

@@ -1,10 +1,10 @@
-"""Withdraws and deletes the EvictionRequests that are of no use any more, in threads of its own."""
+"""Withdraws and deletes the EvictionRequests that are of no use any more, in threads of their own."""
 
 from __future__ import annotations
 
 import threading
 import time
-from concurrent.futures import ThreadPoolExecutor
+import zlib
 from typing import Final
 
 import structlog
@@ -32,12 +32,16 @@ _REFUSED_SECONDS: Final = 30.0
 
 
 class RequestKeeper(threading.Thread):
-    """Cleans up the requests of one cluster until stopped."""
+    """Cleans up its share of the requests of one cluster until stopped."""
 
-    def __init__(self, cluster: str, requests: OpenRequests, executor: ClusterExecutor) -> None:
-        """Begin nothing yet; without the permission of the executor nothing is written."""
-        super().__init__(name=f"{cluster} EvictionRequest keeper", daemon=True)
+    def __init__(self, cluster: str, requests: OpenRequests, executor: ClusterExecutor, *, number: int) -> None:
+        """Begin nothing yet; without the permission of the executor nothing is written.
+
+        `number` is its own, from 0 on, of the `KEEPERS` of the cluster.
+        """
+        super().__init__(name=f"{cluster} EvictionRequest keeper {number}", daemon=True)
         self._cluster = cluster
+        self._number = number
         self._requests = requests
         self._executor = executor
         self._refused: dict[str, float] = {}  # by name: until when it is not tried again
@@ -50,27 +54,23 @@ class RequestKeeper(threading.Thread):
     def run(self) -> None:
         """Clean up again and again."""
         seconds = _TURN_SECONDS
-        with ThreadPoolExecutor(KEEPERS, thread_name_prefix=f"{self._cluster} keeper") as pool:
-            while not self._stopped.wait(seconds):
-                failures = [reason for reason in pool.map(self._step, self._due()) if reason is not None]
-                if failures and seconds == _TURN_SECONDS:
-                    log.warning(
-                        "EvictionRequests not withdrawn",
-                        cluster=self._cluster,
-                        failed=len(failures),
-                        reason=failures[0],
-                    )
-                seconds = _FAILED_SECONDS if failures else _TURN_SECONDS
+        while not self._stopped.wait(seconds):
+            failure = next((reason for due in self._due() if (reason := self._step(*due)) is not None), None)
+            if failure is not None and seconds == _TURN_SECONDS:
+                log.warning("EvictionRequests not withdrawn", cluster=self._cluster, reason=failure)
+            seconds = _TURN_SECONDS if failure is None else _FAILED_SECONDS
 
     def _due(self) -> list[tuple[RequestState, CleanUp]]:
         now = time.monotonic()
         self._refused = {name: until for name, until in self._refused.items() if until > now}
-        due = [one for one in self._requests.ending() if one[0].name not in self._refused]
+        due = [one for one in self._requests.ending() if self._is_mine(one[0].name)]
         return due[:_MOST_AT_A_TURN]
 
-    def _step(self, due: tuple[RequestState, CleanUp]) -> str | None:
+    def _is_mine(self, name: str) -> bool:
+        return zlib.crc32(name.encode()) % KEEPERS == self._number and name not in self._refused
+
+    def _step(self, state: RequestState, step: CleanUp) -> str | None:
         """Do one step; returns why the API server cannot be asked now."""
-        state, step = due
         if self._stopped.is_set() or not self._executor.is_permitted:
             return None
         try:

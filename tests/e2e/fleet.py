@@ -53,11 +53,15 @@ def evicting(
     users: Sequence[str] = (),
     *,
     taint_eviction: bool = False,
+    apiserver_flags: Sequence[str] = (),
+    executor_flags: Sequence[str] = (),
+    executor_port: int = 0,
 ) -> Iterator[Fleet]:
     """Start everything, in one mode of the executor; gives the cluster with its nodes `NAMES` ready.
 
     `users` are more users of the control plane, who may do nothing yet. `taint_eviction` is whether the cluster's own
-    evictor runs.
+    evictor runs. With `--delete-after` among `executor_flags` the executor may delete too. `executor_port` is that of
+    its health endpoint.
     """
     declare_topics(settings)
     with contextlib.ExitStack() as stack:
@@ -66,13 +70,14 @@ def evicting(
                 folder / "plane",
                 taint_eviction=taint_eviction,
                 users=["feed", "executor", *users],
-                apiserver_flags=SHORT_DEFAULT_TOLERATIONS,
+                apiserver_flags=[*SHORT_DEFAULT_TOLERATIONS, *apiserver_flags],
                 controller_manager_flags=QUICK_NODE_MONITOR,
             )
         )
         client = plane.client()
         grant(client, "feed.yaml", "feed")
-        grant(client, f"executor-{mode}.yaml", "executor")
+        for granted in {mode, *(["delete"] if "--delete-after" in executor_flags else ())}:
+            grant(client, f"executor-{granted}.yaml", "executor")
         nodes = stack.enter_context(HollowNodes(client))
         nodes.add(NAMES)
         nodes.wait_ready(NAMES)
@@ -82,5 +87,7 @@ def evicting(
             nodes,
             stack.enter_context(feed(settings, plane)),
             stack.enter_context(ProductProcess(settings, "worker")),
-            stack.enter_context(executor(settings, plane, mode)),
+            stack.enter_context(
+                executor(settings.model_copy(update={"health_port": executor_port}), plane, mode, *executor_flags)
+            ),
         )

@@ -24,10 +24,10 @@ def feed(settings: Settings, plane: ControlPlane) -> ProductProcess:
     return ProductProcess(settings, "feed", "--cluster", "lab=feed", "--kubeconfig", str(plane.kubeconfig))
 
 
-def executor(settings: Settings, plane: ControlPlane, mode: str, *more: str) -> ProductProcess:
+def executor(settings: Settings, plane: ControlPlane, mode: str, *more: str, log: Path | None = None) -> ProductProcess:
     """Start an executor for the cluster `lab` with the rights of the user `executor`."""
     where = ("--cluster", "lab=executor", "--kubeconfig", str(plane.kubeconfig))
-    return ProductProcess(settings, "execute", *where, "--mode", mode, *more)
+    return ProductProcess(settings, "execute", *where, "--mode", mode, *more, log=log)
 
 
 def grant(client: ApiClient, file: str, user: str) -> None:

@@ -18,6 +18,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from evictstream.streams.broker.admin import declare_topics
 from evictstream.streams.settings import Settings
 from tests.e2e.control_plane import ControlPlane
+from tests.e2e.eviction_requests import GATE_FLAGS, knows_requests
 from tests.e2e.processes import BINDINGS, DEPLOYED, ROLES, wait_until
 from tests.harness.free_port import free_port
 from tests.harness.product_process import ProductProcess
@@ -52,13 +53,18 @@ def users(file: str) -> dict[str, Rules]:
     return found
 
 
-FILES: Final = ("feed", "executor-observe", "executor-delete", "executor-evict")
+FILES: Final = (
+    *("feed", "executor-observe", "executor-delete", "executor-evict"),
+    *(("executor-request",) if knows_requests() else ()),
+)
 USERS: Final = {name: kept for file in FILES for name, kept in users(file).items()}
 
 
 @pytest.fixture(scope="module")
 def plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
-    with ControlPlane(tmp_path_factory.mktemp("rights"), taint_eviction=False, users=list(USERS)) as found:
+    flags = GATE_FLAGS if knows_requests() else ()
+    folder = tmp_path_factory.mktemp("rights")
+    with ControlPlane(folder, taint_eviction=False, users=list(USERS), apiserver_flags=flags) as found:
         client = found.client()
         for name, kept in USERS.items():
             client.create(ROLES, {"metadata": {"name": name}, "rules": kept})
@@ -99,7 +105,7 @@ def test_a_feed_needs_each_of_its_rights(plane: ControlPlane, settings: Settings
 
 
 def test_an_executor_needs_each_right_of_its_mode(plane: ControlPlane, settings: Settings) -> None:
-    own = {mode: list(users(f"executor-{mode}")) for mode in ("observe", "delete", "evict")}
+    own = {file.removeprefix("executor-"): list(users(file)) for file in FILES if file != "feed"}
     # Only `--delete-after` needs both ways: see below.
     own["delete"].remove("executor-delete-without-create-pods.eviction")
     modes = [f"--mode={name}={mode}" for mode, names in own.items() for name in names]

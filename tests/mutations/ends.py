@@ -119,9 +119,9 @@ OF_ENDS = (
         (
             Change(
                 product.EVICTION,
-                "PodEvictor._may_delete",
-                "time.monotonic() <= seen_at + seconds",
-                "False",
+                "PodEvictor._patience_seconds",
+                "seen_at + seconds - time.monotonic()",
+                "-math.inf",
             ),
         ),
         (f"{EVICTION}::test_after_the_latest_time_a_budget_is_overruled",),

@@ -106,7 +106,7 @@ OF_POLICIES = (
     ),
     Mutation(
         "overrule a budget as the executor is set, whatever the policy",
-        (Change(product.EVICTION, "PodEvictor._may_delete", "command.delete_after is not None", "False"),),
+        (Change(product.EVICTION, "PodEvictor._patience_seconds", "command.delete_after is not None", "False"),),
         (f"{EVICTION}::test_a_policys_patience_replaces_the_executors_own",),
     ),
 )

@@ -77,11 +77,17 @@ def test_an_answer_counts_by_who_gave_it(code: int, body: Any, meaning: Meaning)
 UNUSABLE = "DisruptedPods map too big - too many evictions not confirmed by PDB controller"
 
 
+BY_WHY = {
+    "pdb disruptions allowed is negative": "pdb disruptions allowed is negative",
+    UNUSABLE: "too many pending evictions not confirmed by PDB controller",
+}
+
+
 def forbidden_by_budget(why: str, *, has_cause: bool = True, message: str = "") -> bytes:
     """Write the answer of the Eviction API about a budget whose status cannot be used: 1.37 adds the cause."""
     cause = {
         "reason": "DisruptionBudget",
-        "message": f"The disruption budget web does not allow evicting pods currently: {why}",
+        "message": f"The disruption budget web does not allow evicting pods currently: {BY_WHY[why]}",
     }
     answer = status(
         "Forbidden",
@@ -94,7 +100,7 @@ def forbidden_by_budget(why: str, *, has_cause: bool = True, message: str = "") 
     return json.dumps(answer | {"metadata": {}, "status": "Failure", "code": 403}).encode()
 
 
-@pytest.mark.parametrize("why", ["pdb disruptions allowed is negative", UNUSABLE])
+@pytest.mark.parametrize("why", BY_WHY)
 def test_a_budget_that_is_unusable_now_only_delays(why: str) -> None:
     found = read_api_answer(403, forbidden_by_budget(why), plural="pods", name="a")
     assert found.meaning is Meaning.BUDGET

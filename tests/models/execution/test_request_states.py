@@ -196,6 +196,11 @@ def test_a_request_of_no_use_is_withdrawn_then_deleted(
     assert clean_up(found, seconds) is step
 
 
+def test_of_a_pod_that_has_left_nothing_is_withdrawn() -> None:
+    assert clean_up(state(), None, has_left=True) is CleanUp.DELETE
+    assert clean_up(state(is_deleting=True), None, has_left=True) is CleanUp.WAIT
+
+
 def test_what_is_withdrawn_comes_before_what_is_deleted() -> None:
     assert CleanUp.WITHDRAW.value < CleanUp.DELETE.value
 

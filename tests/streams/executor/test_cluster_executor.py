@@ -16,7 +16,7 @@ from evictstream.models.execution.work_queue import QueuedEviction
 from evictstream.models.messages.command import EvictionCommand
 from evictstream.models.messages.vocabulary import Outcome
 from evictstream.streams.executor import cluster_executor
-from evictstream.streams.executor.cluster_executor import WAIT_SECONDS, ClusterExecutor
+from evictstream.streams.executor.cluster_executor import OPEN_REQUEST_SECONDS, WAIT_SECONDS, ClusterExecutor
 from evictstream.streams.executor.command_consumer import STALL_SECONDS
 from evictstream.streams.executor.eviction import ExecutorMode, PutOff
 from evictstream.streams.member_beats import BEAT_SECONDS, NO_BEAT_SECONDS, UNSURE_SECONDS
@@ -205,3 +205,39 @@ def test_threads_without_work_end_but_for_one(
 
 def test_a_stall_shows_before_another_one_can_act() -> None:
     assert BEAT_SECONDS + UNSURE_SECONDS <= NO_BEAT_SECONDS < STALL_SECONDS
+
+
+class RequestingEvictor:
+    """Has made a request for each pod, which lasts."""
+
+    mode = ExecutorMode.REQUEST
+
+    def __init__(self) -> None:
+        self.tries: queue.SimpleQueue[int] = queue.SimpleQueue()
+
+    def evict(self, _command: EvictionCommand, tries: int, _seen_at: float) -> PutOff:
+        self.tries.put(tries)
+        return PutOff(seconds=2 * AN_HOUR, reason="EvictionRequest is open", is_open=True)
+
+
+def test_an_open_request_is_accepted_and_waits_an_hour(
+    clock: HandedClock, answers: queue.SimpleQueue[CommandAnswer], make: Callable[[Any], ClusterExecutor]
+) -> None:
+    evictor = RequestingEvictor()
+    executor = make(evictor)
+    put(executor, clock.monotonic())
+    executor.permit(clock.monotonic() + 3 * AN_HOUR)
+    assert answers.get(timeout=PATIENCE_SECONDS) == CommandAnswer(Outcome.ACCEPTED, "EvictionRequest is open")
+
+    executor.wake(command().eviction_id)
+    assert [evictor.tries.get(timeout=PATIENCE_SECONDS) for _ in range(2)] == [0, 1]
+    assert answers.get(timeout=PATIENCE_SECONDS).outcome is Outcome.ACCEPTED
+    assert executor.hindrance is None
+
+    clock.ahead = WAIT_SECONDS + 1
+    assert executor.expire(clock.monotonic()) == []
+    assert executor.oldest_seconds(clock.monotonic()) == 0
+    clock.ahead = OPEN_REQUEST_SECONDS + 1
+    ((_, answer),) = executor.expire(clock.monotonic())
+    assert answer.outcome is Outcome.FAILED
+    assert "no newer command" in answer.reason

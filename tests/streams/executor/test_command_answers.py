@@ -9,6 +9,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import msgspec
+import pytest
 from kafka import TopicPartition
 from kafka.errors import KafkaTimeoutError
 
@@ -20,6 +21,7 @@ from evictstream.models.messages.result import decode_result
 from evictstream.models.messages.vocabulary import Action, Outcome
 from evictstream.streams.broker.group_commits import GroupCommits
 from evictstream.streams.deed_log import DeedLog
+from evictstream.streams.executor import answered_offsets
 from evictstream.streams.executor.answered_offsets import AnsweredOffsets
 from evictstream.streams.executor.cluster_executor import ClusterExecutor
 from evictstream.streams.executor.command_answers import REPORT_SECONDS, UNREPORTED_SECONDS, CommandAnswers
@@ -39,7 +41,7 @@ EARLIER, LATER = (instant_text(time.time_ns() // 1_000 - seconds * SECOND_US) fo
 class Answering:
     """The parts around `CommandAnswers` for one partition, whose cluster begins no eviction."""
 
-    def __init__(self, mode: ExecutorMode = ExecutorMode.DELETE, *, end: int = 0) -> None:
+    def __init__(self, mode: ExecutorMode = ExecutorMode.DELETE, *, end: int = 0, requests: Any = None) -> None:
         self.now = time.monotonic()
         self.producer = FakeProducer()
         self.outcomes: deque[tuple[QueuedEviction, CommandAnswer]] = deque()
@@ -58,6 +60,7 @@ class Answering:
             outcomes=self.outcomes,
             notify=lambda *_: None,
             deeds=DeedLog(100),
+            requests=requests,
         )
         self.answers.partition = self.partition
 
@@ -288,3 +291,56 @@ def test_what_was_never_tried_is_counted_as_answered() -> None:
     answering.take(samples.command(), command_now("b"), command_now("c"), command_now("c", Action.CANCEL))
     assert answering.results() == [("a", "Obsolete"), ("c", "Obsolete")]
     assert answering.answers.outcomes == {Outcome.OBSOLETE: 2}
+
+
+class NotedRequests:
+    """What is released, by name."""
+
+    def __init__(self, *known: str) -> None:
+        self.names = dict.fromkeys(known)
+        self.released: list[str] = []
+
+    def known(self) -> dict[str, str | None]:
+        return dict(self.names)
+
+    def release(self, name: str) -> None:
+        self.released.append(name)
+
+    def release_others(self, known: dict[str, str | None], wanted: set[str]) -> None:
+        self.released += [name for name in known if name not in wanted]
+
+
+def test_requests_without_an_eviction_are_released() -> None:
+    wanted, held = (command_now(pod).eviction_id for pod in "ab")
+    requests = NotedRequests(wanted, held, "orphan")
+    answering = Answering(ExecutorMode.REQUEST, requests=requests)
+    answering.take(command_now("a"), command_now("b", namespace="held"))
+    in_a_moment = instant_text(time.time_ns() // 1_000 + 30 * SECOND_US)
+    answering.brakes.set(namespaces=["held"], endsAt=in_a_moment)
+
+    answering.answers.sweep(answering.now)
+    assert sorted(requests.released) == sorted([held, "orphan"])
+    requests.released.clear()
+    answering.take(command_now("a", Action.CANCEL))
+    assert requests.released == [wanted]
+
+
+def test_no_request_is_released_before_all_is_read() -> None:
+    requests = NotedRequests("of-a-command-that-is-read-next")
+    answering = Answering(ExecutorMode.REQUEST, end=5, requests=requests)
+    answering.answers.sweep(answering.now)
+    assert not requests.released
+
+
+def test_the_oldest_requests_are_given_back_where_reading_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(answered_offsets, "MOST_AHEAD", 3)
+    answering = Answering(ExecutorMode.REQUEST, requests=NotedRequests())
+    answering.take(command_now("a"), command_now("b"))
+    for one in answering.cluster.unanswered():
+        one.is_open = one.command.pod == "a"
+    answering.take(*(samples.command(pod=f"old-{number}") for number in range(3)))
+    answering.begin()
+    answering.answers.sweep(answering.now)
+
+    assert ("a", "Failed") in answering.results()
+    assert [one.command.pod for one in answering.cluster.unanswered()] == ["b"]

@@ -22,7 +22,7 @@ from evictstream.streams.executor.node_looks import NodeLooks
 from evictstream.streams.executor.open_requests import OpenRequests
 from evictstream.streams.executor.pod_requests import PodRequests
 from evictstream.streams.executor.request_calls import RequestCalls
-from evictstream.streams.executor.request_keeper import RequestKeeper
+from evictstream.streams.executor.request_keeper import KEEPERS, RequestKeeper
 from evictstream.streams.kubernetes.connection import Connection
 from tests.models.execution.samples import command as any_command
 from tests.streams.executor.braking import SetBrakes, unbraked
@@ -78,12 +78,14 @@ def requests(serving: FakeApi, connection: Connection) -> Iterator[OpenRequests]
 
 
 @pytest.fixture
-def keeper(requests: OpenRequests) -> Iterator[RequestKeeper]:
-    found = RequestKeeper("c1", requests, PERMITTED)
-    found.start()
+def keepers(requests: OpenRequests) -> Iterator[list[RequestKeeper]]:
+    found = [RequestKeeper("c1", requests, PERMITTED, number=number) for number in range(KEEPERS)]
+    for keeper in found:
+        keeper.start()
     yield found
-    found.stop()
-    found.join(10)
+    for keeper in found:
+        keeper.stop()
+        keeper.join(10)
 
 
 @pytest.fixture
@@ -123,7 +125,7 @@ def test_a_pod_that_has_to_leave_gets_a_request(serving: FakeApi, evictor: PodEv
 def test_the_pod_itself_shows_success(serving: FakeApi, evictor: PodEvictor, *, is_gone: bool) -> None:
     evictor.evict(command(), 0)
     edit(serving, conditions=[condition("TargetEvicted", "PodDeleted")], observedGeneration=1)
-    wait_for(lambda: evictor.open_requests is not None and evictor.open_requests.has_news(command()))
+    wait_for(lambda: evictor.open_requests is not None and not evictor.open_requests.is_quiet(command()))
 
     claimed = evictor.evict(command(), 1)  # who may write the status may claim it
     assert isinstance(claimed, PutOff)
@@ -140,7 +142,7 @@ def test_the_pod_itself_shows_success(serving: FakeApi, evictor: PodEvictor, *, 
 def test_a_failed_request_is_answered_with_its_reason(serving: FakeApi, evictor: PodEvictor, reason: str) -> None:
     evictor.evict(command(), 0)
     edit(serving, conditions=[condition("Failed", reason, "a budget is in the way")], observedGeneration=1)
-    wait_for(lambda: evictor.open_requests is not None and evictor.open_requests.has_news(command()))
+    wait_for(lambda: evictor.open_requests is not None and not evictor.open_requests.is_quiet(command()))
 
     found = evictor.evict(command(), 1)
     assert outcome(found) is Outcome.FAILED
@@ -156,15 +158,17 @@ def test_what_others_withdraw_is_refused(serving: FakeApi, evictor: PodEvictor, 
         serving.remove("EvictionRequest", made["metadata"]["name"])
     else:
         serving.put("EvictionRequest", made["metadata"]["name"], spec=made["spec"] | {"intent": "Withdrawn"})
-    wait_for(lambda: evictor.open_requests is not None and evictor.open_requests.has_news(command()))
+    wait_for(lambda: evictor.open_requests is not None and not evictor.open_requests.is_quiet(command()))
 
     found = evictor.evict(command(), 1)
     assert outcome(found) is Outcome.REFUSED
     assert "somebody else" in found.reason
 
 
-def test_a_veto_withdraws_what_was_asked_for(serving: FakeApi, keeper: RequestKeeper, evictor: PodEvictor) -> None:
-    assert keeper.is_alive()
+def test_a_veto_withdraws_what_was_asked_for(
+    serving: FakeApi, keepers: list[RequestKeeper], evictor: PodEvictor
+) -> None:
+    assert all(keeper.is_alive() for keeper in keepers)
     evictor.evict(command(), 0)
     serving.put("Node", "n-1", spec={})
     edit(serving, observedGeneration=1)
@@ -264,9 +268,9 @@ def test_a_brake_lets_no_request_begin(serving: FakeApi, make: Callable[..., Pod
 
 
 def test_orphans_of_an_earlier_executor_are_withdrawn(
-    serving: FakeApi, keeper: RequestKeeper, evictor: PodEvictor, requests: OpenRequests
+    serving: FakeApi, keepers: list[RequestKeeper], evictor: PodEvictor, requests: OpenRequests
 ) -> None:
-    assert keeper.is_alive()
+    assert all(keeper.is_alive() for keeper in keepers)
     for pod in "ab":
         evictor.evict(command(pod), 0)
     meta = {"namespace": "shop", "generation": 1, "labels": {"evictstream.io/cluster": cluster_label("c2")}}
@@ -280,6 +284,15 @@ def test_orphans_of_an_earlier_executor_are_withdrawn(
     wait_for(lambda: request_of(serving) is None)
     assert (request_of(serving, "b") or {})["spec"]["intent"] == "Eviction"
     assert ("EvictionRequest", "of-another-cluster") in serving.objects
+
+
+def test_a_pod_is_read_from_etcd_before_its_request(serving: FakeApi, evictor: PodEvictor) -> None:
+    for pod in "abc":
+        evictor.evict(command(pod), 0)
+    assert "list pods" not in serving.requests  # a cache may not have a toleration that was just added
+    for pod in "abc":
+        evictor.evict(command(pod), 1)
+    assert list(serving.requests).count("list pods") == 1
 
 
 def test_a_full_house_lets_others_wait(serving: FakeApi, evictor: PodEvictor, monkeypatch: pytest.MonkeyPatch) -> None:
