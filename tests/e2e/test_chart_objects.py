@@ -140,6 +140,24 @@ def test_the_policy_is_that_of_the_command(
     assert by_name(objects) == by_name(policy_objects(more, guard=guard, excluded=excluded))
 
 
+@pytest.mark.parametrize(
+    ("values", "built_in"),
+    [
+        pytest.param({}, None, id="without"),
+        pytest.param({"handover": {"enabled": True}}, "prod-eu-1", id="with"),
+        pytest.param({"handover": {"enabled": True}, "settings": {"built_in": "prod-*"}}, "prod-*", id="set"),
+        pytest.param({"settings": {"built_in": "prod-*"}}, "prod-*", id="set-alone"),
+    ],
+)
+def test_workers_know_that_the_built_in_controller_is_on(values: Values, built_in: str | None) -> None:
+    (settings,) = [
+        each["data"]
+        for each in rendered(merged(LEAST, values))
+        if each["kind"] == "ConfigMap" and each["metadata"]["name"].endswith("-settings")
+    ]
+    assert settings.get("EVICTSTREAM_BUILT_IN") == built_in
+
+
 def test_names_and_selectors_depend_on_the_release_alone() -> None:
     def fixed(values: Values) -> dict[tuple[str, str], Object]:
         return {

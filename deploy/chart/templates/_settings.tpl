@@ -20,6 +20,11 @@ EVICTSTREAM_SSL_CERTFILE: /etc/evictstream/kafka-user/tls.crt
 EVICTSTREAM_SSL_KEYFILE: /etc/evictstream/kafka-user/tls.key
 {{- end }}
 {{- end }}
+{{- with .Values.handover }}
+{{- if and .enabled $.Values.clusters (not (hasKey $.Values.settings "built_in")) }}
+EVICTSTREAM_BUILT_IN: {{ (first $.Values.clusters).name | quote }}
+{{- end }}
+{{- end }}
 {{- range $name, $value := .Values.settings }}
 {{- /* Helm reads numbers as floats; JSON writes large ones without an exponent. */}}
 EVICTSTREAM_{{ upper $name }}: {{ if kindIs "string" $value }}{{ quote $value }}{{ else }}{{ toJson $value | quote }}{{ end }}
