@@ -20,7 +20,12 @@ from evictstream.streams.engine.core.batches import Batch, Record
 from evictstream.streams.engine.kafka.consumer import StoppableConsumer
 from evictstream.streams.engine.kafka.errors import translated_errors
 from evictstream.streams.engine.kafka.group_beats import GroupBeats
-from evictstream.streams.errors import InputTruncatedError, InternalFailureError, PartitionLostError
+from evictstream.streams.errors import (
+    BrokerUnreachableError,
+    InputTruncatedError,
+    InternalFailureError,
+    PartitionLostError,
+)
 from evictstream.streams.machine_clock import clock_name
 
 if TYPE_CHECKING:
@@ -39,6 +44,10 @@ _FETCHES_IN_ANSWER = 2
 POLL_INTERVAL_MS = 2**31 - 1
 # Longer than a rebalance takes: the coordinator answers a JoinGroup only when all members have come.
 _REQUEST_SECONDS = 40.0
+
+# A broker restarts within some seconds; after that the supervisor starts the worker again, which checks first.
+START_PATIENCE_SECONDS = 15.0
+START_PAUSE_SECONDS = 0.25
 
 # What a broker answers when another member has joined with the same `group.instance.id`; aiokafka does not know it.
 FENCED_INSTANCE_ID = 82
@@ -82,13 +91,30 @@ class GroupMember(StoppableConsumer):
         self._seen: dict[Place, int] = {}
         self._answered_ms = 0  # when a broker last answered a fetch, by the wall clock: only its changes count
 
+    async def _connect(self) -> None:
+        began_at = time.monotonic()
+        while True:
+            try:
+                await super().start()
+            except kafka_errors.KafkaConnectionError as error:
+                waited_seconds = time.monotonic() - began_at
+                if waited_seconds > START_PATIENCE_SECONDS:
+                    servers = str(self._client._bootstrap_servers)  # noqa: SLF001 - there is no public way
+                    raise BrokerUnreachableError(servers, waited_seconds=waited_seconds, reason=str(error)) from error
+                await asyncio.sleep(START_PAUSE_SECONDS)
+            else:
+                return
+
     async def start(self) -> None:
         """Connect, begin to beat, and wrap three methods of aiokafka's coordinator.
+
+        A broker that restarts just then is waited for, as the checks before the start wait for one.
+
 
         Joining waits for the permit and names the id that the group knew last, the error of a commit is always read,
         a heartbeat's send time is kept.
         """
-        await super().start()
+        await self._connect()
         coordinator = self._coordinator
         beats = self._beats = GroupBeats(self._client, coordinator, self._beat_places, clock=clock_name())
         self._beating = asyncio.create_task(beats.run(), name="beats")

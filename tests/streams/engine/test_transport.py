@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import gc
+import socket
 import time
 from types import SimpleNamespace
 from typing import Any
@@ -17,9 +18,10 @@ from faust.types import TP
 from evictstream.streams.engine.core.permit import Permit
 from evictstream.streams.engine.core.waits import WorkerWaits
 from evictstream.streams.engine.faust.transport import EngineConsumerThread
+from evictstream.streams.engine.kafka import group_member
 from evictstream.streams.engine.kafka.consumer import StoppableConsumer
 from evictstream.streams.engine.kafka.group_member import GroupMember
-from evictstream.streams.errors import PartitionLostError
+from evictstream.streams.errors import BrokerUnreachableError, PartitionLostError
 from evictstream.streams.settings import Settings
 
 PLACE = TopicPartition("pods", 3)
@@ -121,6 +123,62 @@ def test_a_commit_that_was_given_up_may_fail_later(settings: Settings) -> None:
         return reported
 
     assert asyncio.run(test()) == []
+
+
+def member_by(address: str, settings: Settings) -> GroupMember:
+    """A member that finds the brokers by an address."""
+    return GroupMember(
+        Permit(time.monotonic),
+        bootstrap_servers=address,
+        group_id=settings.application_id,
+        beat_places=[],
+        largest_batch_bytes=1 << 20,
+    )
+
+
+def test_member_waits_for_a_broker_that_restarts_just_then(settings: Settings) -> None:
+    """The worker ended as after an internal failure, where the checks before had found Kafka."""
+    host, _, port = settings.required_bootstrap_servers().rpartition(":")
+
+    async def pipe(source: asyncio.StreamReader, target: asyncio.StreamWriter) -> None:
+        with contextlib.suppress(ConnectionError):
+            while some := await source.read(65_536):
+                target.write(some)
+        target.close()
+
+    async def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        broker_reader, broker_writer = await asyncio.open_connection(host, int(port))
+        async with asyncio.TaskGroup() as both:
+            both.create_task(pipe(reader, broker_writer))
+            both.create_task(pipe(broker_reader, writer))
+
+    async def test() -> None:
+        with socket.socket() as held:  # bound and not listening: connections are refused
+            held.bind(("127.0.0.1", 0))
+            own_port = held.getsockname()[1]
+            member = member_by(f"127.0.0.1:{own_port}", settings)
+            starting = asyncio.create_task(member.start())
+            await asyncio.sleep(0.5)
+            assert not starting.done()
+        async with await asyncio.start_server(accept, "127.0.0.1", own_port):
+            await starting
+            await member.stop()
+
+    asyncio.run(test())
+
+
+def test_member_gives_up_with_no_kafka_answered(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(group_member, "START_PATIENCE_SECONDS", 0.3)
+
+    async def test() -> None:
+        with socket.socket() as held:
+            held.bind(("127.0.0.1", 0))
+            member = member_by(f"127.0.0.1:{held.getsockname()[1]}", settings)
+            with pytest.raises(BrokerUnreachableError, match="no Kafka answered"):
+                await member.start()
+            await member.stop()
+
+    asyncio.run(test())
 
 
 def test_answers_to_fetches_count_after_the_clock_was_set_back() -> None:
