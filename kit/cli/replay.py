@@ -210,6 +210,9 @@ def _print(report: ReplayReport, source: RecordedFolder | WatchFiles) -> None:
         [f"compared with {report.against}", "pods", "row", "reason"],
         [["the same", str(report.same), "", ""], *count_rows(report.differences, _WORDS)],
     )
+    if report.without_policy is not None:
+        same, different = report.without_policy
+        say(f"had no policy moved seconds: {same:,} the same, {different:,} different")
     if report.differences:
         say()
         print_table(["pod", "node", "here", "there", "seconds", "row"], _lines(report.differences[:MOST_SHOWN]))

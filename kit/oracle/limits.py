@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fnmatch
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -35,6 +36,10 @@ class OracleLimits:
     max_object_bytes: int
     slack_us: int
     built_in: tuple[str, ...] = ()
+
+    def is_built_in_on(self, cluster: str) -> bool:
+        """Whether Kubernetes' own controller is on in a cluster."""
+        return any(fnmatch.fnmatch(cluster, pattern) for pattern in self.built_in)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

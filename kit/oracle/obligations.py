@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fnmatch
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -84,7 +83,7 @@ class Obligations:
     def __init__(self, log: PodLog, facts: RunFacts) -> None:
         self._nodes, self._pods, self._results, self._brakes = log.nodes, log.pods, log.results, log.brakes
         self._facts, self._promptness = facts, facts.promptness
-        self._is_built_in_on = any(fnmatch.fnmatch(facts.cluster, pattern) for pattern in facts.limits.built_in)
+        self._is_built_in_on = facts.limits.is_built_in_on(facts.cluster)
         self._decisions: dict[tuple[int, int], MustLeave | MayStay] = {}
 
     def decide(self, moment: PodMoment) -> MustLeave | MayStay:

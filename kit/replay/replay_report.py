@@ -6,7 +6,7 @@ import dataclasses
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from evictstream.kit.recordings.record import RecordedRecord
 from evictstream.kit.replay.comparison import (
@@ -33,6 +33,13 @@ Source: TypeAlias = Callable[[], Iterable[RecordedRecord]]
 _UPSTREAM = "upstream"
 
 
+class WithoutPolicy(NamedTuple):
+    """Beside upstream, had no policy moved seconds: departures that are the same within a second, and all others."""
+
+    same: int
+    different: int
+
+
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class ReplayReport:
     """What came of it.
@@ -46,6 +53,7 @@ class ReplayReport:
         against: name of the other run; None if there is none.
         same: departures that both runs have, within a second.
         differences: all others, by time.
+        without_policy: beside upstream, if seconds had been moved.
     """
 
     replay: Replay
@@ -56,6 +64,7 @@ class ReplayReport:
     against: str | None = None
     same: int = 0
     differences: tuple[RunDifference, ...] = ()
+    without_policy: WithoutPolicy | None = None
 
     def rows(self) -> Iterator[tuple[str, int | str]]:
         """Give what a table shows."""
@@ -81,7 +90,7 @@ class ReplayReport:
     def summary(self) -> dict[str, object]:
         """Give the same for programs."""
         replay, first_us = self.replay, self.replay.first_us
-        return {
+        summary: dict[str, object] = {
             "records": replay.records,
             "firstAt": None if first_us is None else instant_text(first_us),
             "lastAt": None if first_us is None else instant_text(replay.last_us),
@@ -105,6 +114,9 @@ class ReplayReport:
             "against": self.against,
             "same": self.same,
         }
+        if self.without_policy is not None:
+            summary["withoutPolicy"] = self.without_policy._asdict()
+        return summary
 
     def _not_due(self) -> int:
         """Count what is left open; without what is held, if anything is."""
@@ -133,7 +145,8 @@ def report_of(
 
     Args:
         settings: whose rules and limits count.
-        source: the recording, which is read once, or twice in a comparison with upstream.
+        source: the recording, which is read once, twice in a comparison with upstream, and again if
+            seconds had been moved.
         partitions: of the recording.
         plays_executor: each eviction succeeds and its pod goes.
         run_on_seconds: how long the clock runs after the last record.
@@ -156,8 +169,14 @@ def report_of(
     until_us, held = replay.last_us + int(run_on_seconds * SECOND_US), replay.held_back()
     if against is None:
         return ReplayReport(replay=replay, evictions=evictions, messages=messages, held=held, end_us=until_us)
+    without_policy = None
     if against == _UPSTREAM:
-        same, differences = _beside_upstream(settings, source, evictions, partitions=partitions, until_us=until_us)
+        run = UpstreamRun(settings, partitions=partitions, service=evictions.departures())
+        same, differences = _beside_upstream(run, source, evictions, until_us)
+        if run.has_moved:
+            other = UpstreamRun(settings, partitions=partitions, service=evictions.departures(), without_policy=True)
+            as_ever = _beside_upstream(other, source, evictions, until_us)
+            without_policy = WithoutPolicy(as_ever[0], len(as_ever[1]))
     else:
         same, differences = _beside_run(evictions, _commands_of(Path(against)))
     if replay.is_steered:
@@ -172,6 +191,7 @@ def report_of(
         against=against,
         same=same,
         differences=tuple(sorted(differences, key=lambda one: one.first)),
+        without_policy=without_policy,
     )
 
 
@@ -181,10 +201,9 @@ def _everything(replay: Replay, records: Iterable[RecordedRecord], seconds: floa
 
 
 def _beside_upstream(
-    settings: Settings, source: Source, evictions: EvictionsOfRun, *, partitions: int, until_us: int
+    upstream: UpstreamRun, source: Source, evictions: EvictionsOfRun, until_us: int
 ) -> tuple[int, list[RunDifference]]:
     ours = evictions.departures()
-    upstream = UpstreamRun(settings, partitions=partitions, service=ours)
     for record in source():
         upstream.take(record)
     upstream.run_on(until_us)

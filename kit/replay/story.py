@@ -9,6 +9,8 @@ import enum
 from collections.abc import Callable, Iterable, Iterator
 from typing import Final, NamedTuple
 
+from msgspec import UNSET
+
 from evictstream.models.instants import SECOND_US, instant_text, instant_us
 from evictstream.models.kubernetes.matching import bounded_seconds
 from evictstream.models.kubernetes.taints import taint_text
@@ -199,6 +201,9 @@ def _stay(it: DecisionRecord) -> str:
         return f"No toleration of the pod covers the taint {taint} of {it.node}, as of {it.deadline}."
     seconds = bounded_seconds(it.toleration)
     stay = "forever" if seconds is None else f"for {seconds} s"
+    built_in = it.toleration.built_in_seconds
+    if built_in is not UNSET:
+        stay += f" (built-in: {'forever' if built_in is None else f'{built_in} s'})"
     covers = f"The toleration {toleration_text(it.toleration)} covers the taint {taint} of {it.node} {stay}"
     if it.outage_start is None:
         return f"{covers} since {it.window_start}."

@@ -12,6 +12,7 @@ from typing import Final, NamedTuple
 from evictstream.kit.replay.watched_tables import PodStanding
 from evictstream.models.eviction import Due, NothingDue, PodState
 from evictstream.models.eviction.state import NodeState, TaintState
+from evictstream.models.kubernetes.handed_over import in_spec
 from evictstream.models.kubernetes.matching import bounded_seconds, first_match
 from evictstream.models.kubernetes.taints import HEALTH_KEYS, NO_EXECUTE, Taint
 from evictstream.models.kubernetes.tolerations import Tolerations
@@ -35,6 +36,7 @@ UNEXPLAINED: Final = Reason(None, "reason unknown")
 _EDITED: Final = Reason(5, "its tolerations were edited")
 _NODE_GONE: Final = Reason(9, "its node was deleted, but the timer kept running")
 _NEW_NODE: Final = Reason(9, "its node was registered again, but the timer kept running")
+_MOVED: Final = Reason(40, "a policy has moved its seconds: Kubernetes' controller counts those of its spec")
 _OVERFLOWS: Final = Reason(33, "its toleration has more seconds than upstream can count")
 _REVALUED: Final = Reason(37, "a taint's new value starts a window here, and moved no timer upstream")
 _SILENT: Final = Reason(38, "its feed was silent, which delays the eviction")
@@ -98,7 +100,7 @@ class UpstreamReasons:
             return _LEFT_ALONE[it.due]
         if isinstance(it.due, Due) and it.due.deadline_us <= at_us:
             return _SILENT if it.is_silent else _otherwise(it)
-        if timer is None:
+        if timer is None or in_spec(it.pod.tolerations) is not it.pod.tolerations:
             return _otherwise(it)
         if timer.pod_uid != pod_uid:
             return Reason(8, "the timer belonged to an earlier pod with the same name")
@@ -130,7 +132,7 @@ class UpstreamReasons:
         if there.holder_uid != pod_uid:
             return Reason(3, "another pod has its name; here pods are identified by UID")
         timer = there.timer
-        if timer is None:
+        if timer is None or in_spec(it.pod.tolerations) is not it.pod.tolerations:
             return _OVERFLOWS if self._overflows(it.node, it.pod.tolerations) else _otherwise(it)
         if timer.pod_uid != pod_uid or it.due.verdict is Verdict.UNTOLERATED:
             return Reason(3, "the timer of an earlier pod with the same name was kept instead")
@@ -208,4 +210,6 @@ def _taint(node: NodeState | None, key: str) -> TaintState | None:
 
 
 def _otherwise(it: PodStanding) -> Reason:
+    if it.pod is not None and in_spec(it.pod.tolerations) is not it.pod.tolerations:
+        return _MOVED
     return LATE_FEED if it.is_late else UNEXPLAINED

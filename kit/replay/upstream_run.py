@@ -1,6 +1,7 @@
 """What the released taint eviction controller would have done with the same inputs: its reference model, replayed.
 
-It is told what the service was told, at the instant that each record names. The service's own tables stand beside it,
+It is told what the service was told, at the instant that each record names; of seconds that a policy has moved it reads
+what the spec has. The service's own tables stand beside it,
 so each departure is explained at its very instant: what the controller held on to, and what the rules make of it.
 """
 
@@ -33,6 +34,7 @@ from evictstream.kit.upstream.taint_eviction import (
     apply,
 )
 from evictstream.models.instants import SECOND_US
+from evictstream.models.kubernetes.handed_over import in_spec
 from evictstream.models.kubernetes.objects import Pod
 from evictstream.streams.settings import Settings
 
@@ -43,6 +45,7 @@ class UpstreamRun:
     Attributes:
         departures: the pods deleted so far, and why the service would not have evicted them then.
         recorded: the same of departures that a real controller made.
+        has_moved: whether a pod had seconds in an annotation (semantics.md 12.12), which upstream does not read.
         service: departures of the service, and why upstream would not have let the pod go then.
     """
 
@@ -53,6 +56,7 @@ class UpstreamRun:
         partitions: int,
         service: Iterable[Departure] = (),
         recorded: Iterable[Departure] = (),
+        without_policy: bool = False,
     ) -> None:
         """Know nothing yet.
 
@@ -61,7 +65,10 @@ class UpstreamRun:
             partitions: of the topics that were recorded.
             service: departures of the service that are to be explained.
             recorded: departures that a real controller made, which are to be explained.
+            without_policy: let upstream read the seconds in force, as if no policy had moved them.
         """
+        self.has_moved = False
+        self._without_policy = without_policy
         self.departures: dict[Departure, Reason] = {}
         self.recorded = dict.fromkeys(sorted(recorded), UNEXPLAINED)
         self.service = dict.fromkeys(sorted(service), UNEXPLAINED)
@@ -84,8 +91,19 @@ class UpstreamRun:
         self._explain(appended_us)
         self._advance(sighting.cluster, sighting.at_us)
         for change in self._tables.apply(record, sighting):
-            self._follow(sighting.cluster, self._cluster(sighting.cluster).see(change))
+            self._follow(sighting.cluster, self._cluster(sighting.cluster).see(self._as_upstream_reads(change)))
         self._explain_late(sighting, appended_us)
+
+    def _as_upstream_reads(self, change: ControllerInput) -> ControllerInput:
+        if not isinstance(change, PodSeen):
+            return change
+        spec = in_spec(change.pod.tolerations)
+        if spec is change.pod.tolerations:
+            return change
+        self.has_moved = True
+        if self._without_policy:
+            return change
+        return msgspec.structs.replace(change, pod=msgspec.structs.replace(change.pod, tolerations=spec))
 
     def run_on(self, to_us: int) -> None:
         """Let time pass."""

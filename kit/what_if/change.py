@@ -12,7 +12,7 @@ from evictstream.kit.what_if.facts import NodeFacts
 from evictstream.models.eviction import NodeAggregate, NodeEvent, Origin, PodState, RuleParameters, node_slices
 from evictstream.models.eviction.taint_history import NO_NODE_IS_READY, ReadySince
 from evictstream.models.kubernetes.objects import Node
-from evictstream.models.kubernetes.tolerations import Tolerations
+from evictstream.models.kubernetes.tolerations import Toleration, Tolerations
 from evictstream.models.messages.vocabulary import EventType
 
 _NOT_WRITTEN: Final = Origin("", 0, 0)
@@ -123,11 +123,19 @@ def _changed_pod(pod: PodState, seconds: Mapping[str, int], edited: dict[int, To
 def edited_tolerations(tolerations: Tolerations, seconds: Mapping[str, int]) -> Tolerations:
     """Give every toleration of a key, if it has a time at all, the time that is given for the key."""
     return tuple(
-        msgspec.structs.replace(toleration, toleration_seconds=seconds[toleration.key])
+        _edited(toleration, seconds[toleration.key])
         if toleration.key in seconds and toleration.toleration_seconds is not None
         else toleration
         for toleration in tolerations
     )
+
+
+def _edited(toleration: Toleration, seconds: int) -> Toleration:
+    """Give a toleration other seconds; where they were moved, the policy moves the new ones too."""
+    built_in, before = toleration.built_in_seconds, toleration.toleration_seconds
+    if isinstance(built_in, int) and before is not None:
+        built_in += seconds - max(before, 0)
+    return msgspec.structs.replace(toleration, toleration_seconds=seconds, built_in_seconds=built_in)
 
 
 def unknown_names(choice: NodeChoice, names: Iterable[str]) -> list[str]:

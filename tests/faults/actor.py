@@ -13,6 +13,7 @@ import json
 import random
 from collections.abc import Mapping
 
+from tests.faults.moved_seconds import moved
 from tests.faults.objects import Json, Pod, instant, report, result, watch_event
 from tests.faults.plan import Change, Plan
 from tests.faults.scribe import version_at
@@ -150,7 +151,7 @@ class ClusterActor:
             f"{_uid(event)}~{self._births[name]}",
             shown["spec"].get("nodeName", ""),
             draw_tolerations(chance, self._plan.shape.largest_window_seconds),
-            may_move=True,
+            moved_by=moved,
         )
         version = max(version_at(self._plan.start_at_us, at_us), _version(event) + 3)
         added = watch_event(cluster, "ADDED", pod.shown(version), at_us)

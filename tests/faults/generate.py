@@ -9,7 +9,7 @@ from evictstream.kit.oracle.records import InputTopic
 from tests.faults.absurd import absurd_records
 from tests.faults.braking import draw_brakes
 from tests.faults.garbage import draw_garbage, misplaced, too_large
-from tests.faults.moved_seconds import draw_built_in
+from tests.faults.moved_seconds import draw_built_in, moved
 from tests.faults.numbers import NUMBERS, Numbers
 from tests.faults.objects import NOT_READY, UNREACHABLE, Node, Pod, watch_event
 from tests.faults.plan import Change, Fault, FaultKind, Plan, Shape
@@ -84,7 +84,7 @@ def live(chance: random.Random, scribe: Scribe, cluster: str, shape: Shape, star
         for pod_number in range(chance.randint(*shape.pods)):
             uid = f"{cluster}-{number}-pod-{pod_number}"
             tolerations = draw_tolerations(chance, largest)
-            pod = Pod(cluster, "ns", f"p{number}-{pod_number}", uid, node.name, tolerations, may_move=True)
+            pod = Pod(cluster, "ns", f"p{number}-{pod_number}", uid, node.name, tolerations, moved_by=moved)
             pod.is_mirror = chance.random() < 0.04
             late_us = chance.randrange(end_us - start_at_us) if chance.random() < 0.2 else 0
             created_us = max(start_at_us, born_us + chance.randrange(-200, 800) * MILLISECOND_US) + late_us

@@ -6,9 +6,9 @@ import json
 import random
 import zlib
 from collections.abc import Callable
-from typing import Any, TypeAlias
 
-Json: TypeAlias = dict[str, Any]
+from tests.faults.objects import Json
+
 MORE_SECONDS = 3600
 LONGEST_SECONDS = 10**9
 ANNOTATION = "evictstream.io/tolerations"
@@ -36,21 +36,23 @@ def _not_moved(tolerations: list[Json]) -> tuple[Json, list[Json]]:
     return {}, list(tolerations)
 
 
-def _backstop(tolerations: list[Json]) -> tuple[Json, list[Json]]:
+def by_backstop(tolerations: list[Json], _uid: str = "", _version: int = 0) -> tuple[Json, list[Json]]:
+    """Move as the policy with a backstop of an hour does."""
     return _by_policy(tolerations, lambda seconds: min(max(seconds, 0), LONGEST_SECONDS) + MORE_SECONDS)
 
 
-def _handover(tolerations: list[Json]) -> tuple[Json, list[Json]]:
+def by_handover(tolerations: list[Json], _uid: str = "", _version: int = 0) -> tuple[Json, list[Json]]:
+    """Move as the policy without one does."""
     return _by_policy(tolerations, lambda _: None)
 
 
 def _edited_since(tolerations: list[Json]) -> tuple[Json, list[Json]]:
-    annotations, _ = _backstop(tolerations)
+    annotations, _ = by_backstop(tolerations)
     return annotations, list(tolerations)
 
 
 def _unreadable(tolerations: list[Json]) -> tuple[Json, list[Json]]:
-    annotations, _ = _backstop(tolerations)
+    annotations, _ = by_backstop(tolerations)
     return {ANNOTATION: annotations.get(ANNOTATION, "")[:-1]}, list(tolerations)
 
 
@@ -71,4 +73,4 @@ def _by_policy(tolerations: list[Json], built_in: Callable[[int], int | None]) -
     return ({ANNOTATION: json.dumps(entries, separators=(",", ":"))} if entries else {}), spec
 
 
-_WAYS = (_not_moved, _backstop, _backstop, _handover, _edited_since, _unreadable)
+_WAYS = (_not_moved, by_backstop, by_backstop, by_handover, _edited_since, _unreadable)

@@ -5,12 +5,11 @@ from __future__ import annotations
 import dataclasses
 import datetime as dt
 import json
-from collections.abc import Mapping
-from typing import Final, TypeAlias
+from collections.abc import Callable, Mapping
+from typing import Any, Final, TypeAlias
 
-from tests.faults.moved_seconds import moved
-
-Json: TypeAlias = dict[str, object]
+Json: TypeAlias = dict[str, Any]
+Mover: TypeAlias = Callable[[list[Json], str, int], tuple[Json, list[Json]]]
 
 EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 NOT_READY = "node.kubernetes.io/not-ready"
@@ -70,7 +69,7 @@ class Pod:
 
     Attributes:
         node: empty while it is not bound.
-        may_move: whether its seconds may be in an annotation; where they are then is drawn by UID and version.
+        moved_by: moves its seconds into an annotation; gets tolerations, UID and version. None leaves them.
     """
 
     cluster: str
@@ -82,7 +81,7 @@ class Pod:
     phase: str = "Running"
     deleted_at: str | None = None
     is_mirror: bool = False
-    may_move: bool = False
+    moved_by: Mover | None = None
 
     @property
     def key(self) -> bytes:
@@ -103,8 +102,8 @@ class Pod:
         metadata["ownerReferences"] = [{"kind": "ReplicaSet", "name": owner, "uid": owner, "controller": True}]
         annotations: Json = {}
         tolerations = list(self.tolerations)
-        if self.may_move:
-            annotations, tolerations = moved(self.tolerations, self.uid, version)
+        if self.moved_by is not None:
+            annotations, tolerations = self.moved_by(self.tolerations, self.uid, version)
         if self.is_mirror:
             annotations[MIRROR] = "1"
         if annotations:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 
+from tests.faults.moved_seconds import moved
 from tests.faults.objects import NOT_READY, UNREACHABLE, Json, Node, Pod, instant
 from tests.faults.scribe import Scribe
 
@@ -225,7 +226,7 @@ class PodLife:
             f"{old.uid.split('+')[0]}+{self._births}",
             node,
             draw_tolerations(self._chance, self._largest_seconds),
-            may_move=True,
+            moved_by=moved,
         )
         self._is_there = True
         self._scribe.pod(self.pod, "ADDED", at_us)

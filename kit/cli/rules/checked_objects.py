@@ -20,6 +20,8 @@ from evictstream.kit.rules.validation import (
 from evictstream.kit.rules.validation.field_errors import required, wrong_type
 from evictstream.kit.rules.validation.raw import object_at, text_at
 from evictstream.models.kubernetes import Taint, Toleration, Tolerations
+from evictstream.models.kubernetes.handed_over import handed_over
+from evictstream.models.kubernetes.shapes import TOLERATIONS_ANNOTATION
 from evictstream.models.kubernetes.times import read_time
 from evictstream.models.kubernetes.tolerations import GREATER_THAN, LESS_THAN
 
@@ -168,14 +170,17 @@ def _pod(value: Fields, errors: list[FieldError]) -> PodSubject:
         for path, container in field_entries_at(spec, field, "spec", errors)
     ]
     pod_level = None if spec.get("resources") is None else _amounts(spec, "spec.resources", errors)
+    annotations = texts_at(metadata, "annotations", "metadata", errors)
     reported_class = text_at(status, "qosClass", "status", errors) or ""
     return PodSubject(
         name=f"{namespace}/{name}" if name else "",
         namespace=namespace,
         labels=texts_at(metadata, "labels", "metadata", errors),
         node_name=text_at(spec, "nodeName", "spec", errors) or "",
-        tolerations=() if errors else _tolerations(spec),
-        annotations=texts_at(metadata, "annotations", "metadata", errors),
+        tolerations=()
+        if errors
+        else handed_over(_tolerations(spec), annotations.get(TOLERATIONS_ANNOTATION)).tolerations,
+        annotations=annotations,
         is_stored=bool(text_at(metadata, "uid", "metadata", errors)),
         is_daemon=any(
             owner.get("controller") is True

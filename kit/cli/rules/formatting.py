@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from msgspec import UNSET
+
 from evictstream.models.kubernetes import Taint, Toleration, taint_text
 from evictstream.models.kubernetes.tolerations import EQUAL, EXISTS
 
@@ -17,7 +19,13 @@ def toleration_words(toleration: Toleration) -> str:
     else:
         matched = f"{key} {toleration.operator or EQUAL} {toleration.value or '(empty)'}"
     effect = toleration.effect or "any effect"
-    return f"{matched}, {effect}" + seconds_suffix(toleration.toleration_seconds)
+    return f"{matched}, {effect}" + seconds_suffix(toleration.toleration_seconds) + built_in_words(toleration)
+
+
+def built_in_words(toleration: Toleration) -> str:
+    """Say what the spec has for Kubernetes' own controller, in brackets; empty where nothing was moved."""
+    seconds = toleration.built_in_seconds
+    return "" if seconds is UNSET else f" (built-in: {stay_words(seconds)})"
 
 
 def seconds_suffix(seconds: int | None) -> str:
@@ -39,7 +47,7 @@ def taint_json(taint: Taint | None) -> dict[str, object] | None:
 
 
 def toleration_json(toleration: Toleration | None) -> dict[str, object] | None:
-    """Return a toleration as it is in a pod's `spec.tolerations`."""
+    """Return a toleration as in a pod's `spec.tolerations`, and beside seconds that were moved what the spec has."""
     if toleration is None:
         return None
     fields: dict[str, object] = {
@@ -49,9 +57,9 @@ def toleration_json(toleration: Toleration | None) -> dict[str, object] | None:
         "effect": toleration.effect,
     }
     shown = {name: value for name, value in fields.items() if value}
-    return (
-        shown if toleration.toleration_seconds is None else shown | {"tolerationSeconds": toleration.toleration_seconds}
-    )
+    if toleration.toleration_seconds is not None:
+        shown |= {"tolerationSeconds": toleration.toleration_seconds}
+    return shown if toleration.built_in_seconds is UNSET else shown | {"builtInSeconds": toleration.built_in_seconds}
 
 
 def taint_words(taint: Taint | None) -> str:

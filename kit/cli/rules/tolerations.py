@@ -114,14 +114,17 @@ def tolerations(
 
 
 def _traced(pod: PodSubject, defaults: AssumedDefaults) -> tuple[TracedToleration, ...]:
+    from msgspec import UNSET
+    from msgspec.structs import replace
+
     from evictstream.kit.rules.admission import TracedToleration, trace
 
     if not pod.is_stored:
         return tuple(
             TracedToleration(entry.toleration, entry.origin, is_certain=True) for entry in defaults.admitted(pod)
         )
-    return trace(
-        pod.tolerations,
+    traced = trace(
+        [replace(toleration, built_in_seconds=UNSET) for toleration in pod.tolerations],  # where they are is no origin
         is_daemon=pod.is_daemon,
         host_network=pod.host_network,
         requested=pod.requested,
@@ -129,6 +132,7 @@ def _traced(pod: PodSubject, defaults: AssumedDefaults) -> tuple[TracedToleratio
         not_ready_seconds=defaults.not_ready_seconds,
         unreachable_seconds=defaults.unreachable_seconds,
     )
+    return tuple(replace(entry, toleration=own) for entry, own in zip(traced, pod.tolerations, strict=True))
 
 
 def _report(

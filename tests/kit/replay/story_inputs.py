@@ -27,10 +27,11 @@ class Moment(NamedTuple):
 
     node: HeardNode
     pod: HeardPod
+    is_built_in_on: bool = False
 
     @property
     def due(self) -> MustLeave | MayStay:
-        return expected_decision(self.node, self.pod)
+        return expected_decision(self.node, self.pod, is_built_in_on=self.is_built_in_on)
 
 
 class Inputs:
@@ -62,7 +63,7 @@ class Inputs:
         key = it.cluster, it.node
         nodes, pods = self._nodes.get(key, [HeardNode()]), self._pods.get(key, {}).get(it.pod_uid, [HeardPod()])
         for node, pod in itertools.product(self._latest(nodes, came_us), self._latest(pods, came_us)):
-            yield Moment(node, pod)
+            yield Moment(node, pod, self.limits.is_built_in_on(it.cluster))
 
     def _latest(self, states: Sequence[Any], came_us: int) -> Iterator[Any]:
         """Give the states that may have been known: of one millisecond all, as one was taken in after the other."""

@@ -82,16 +82,24 @@ def _untolerated(claim: Claim, taint: str, node: str, as_of: str) -> None:
     claim.any(holds, "it was tolerated, or since another instant")
 
 
-def _covers(claim: Claim, toleration: str, taint: str, node: str, seconds: str, since: str) -> None:
+def _covers(
+    claim: Claim, toleration: str, taint: str, node: str, seconds: str, built_in: str | None, since: str
+) -> None:
     def holds(one: Moment) -> bool:
         due = _decides(one, taint)
-        return _is_in_use(one, toleration, taint, seconds) and due is not None and due.window_us == instant_us(since)
+        return (
+            _is_in_use(one, toleration, taint, seconds, built_in)
+            and due is not None
+            and due.window_us == instant_us(since)
+        )
 
     hold(node == claim.told.record.node, "another node")
     claim.any(holds, "another toleration, time or window")
 
 
-def _covers_in_outage(claim: Claim, toleration: str, taint: str, node: str, seconds: str, outage: str) -> None:
+def _covers_in_outage(
+    claim: Claim, toleration: str, taint: str, node: str, seconds: str, built_in: str | None, outage: str
+) -> None:
     def holds(one: Moment) -> bool:
         due = _decides(one, taint)
         if due is None or one.node.outage_us != instant_us(outage):
@@ -99,13 +107,13 @@ def _covers_in_outage(claim: Claim, toleration: str, taint: str, node: str, seco
         own_us = due.window_us + int(seconds) * SECOND_US
         arrived_us = next(found.since_us for found in one.node.taints if found.key == _taint(taint)[0])
         is_before = one.node.outage_us < arrived_us
-        return _is_in_use(one, toleration, taint, seconds) and is_before and due.deadline_us < own_us
+        return _is_in_use(one, toleration, taint, seconds, built_in) and is_before and due.deadline_us < own_us
 
     hold(node == claim.told.record.node, "another node")
     claim.any(holds, "another toleration, time or outage")
 
 
-def _is_in_use(one: Moment, toleration: str, taint: str, seconds: str) -> bool:
+def _is_in_use(one: Moment, toleration: str, taint: str, seconds: str, built_in: str | None) -> bool:
     key, value = _taint(taint)
     there = next((found for found in one.node.taints if (found.key, found.value) == (key, value)), None)
     found = None if there is None else in_use(one.pod.tolerations, there)
@@ -115,7 +123,9 @@ def _is_in_use(one: Moment, toleration: str, taint: str, seconds: str) -> bool:
     if found.get("operator") in (None, "", "Equal") and found.get("key"):
         text += f"={found.get('value') or ''}"
     text += f":{found['effect']}" if found.get("effect") else ""
-    return text == toleration and tolerated_us(found) == int(seconds) * SECOND_US
+    spec = one.pod.in_spec[next(place for place, each in enumerate(one.pod.tolerations) if each is found)]
+    in_spec = str(spec.get("tolerationSeconds", "forever")) if spec is not found else None
+    return text == toleration and tolerated_us(found) == int(seconds) * SECOND_US and in_spec == built_in
 
 
 def _leaves_at(claim: Claim, deadline: str) -> None:
@@ -286,6 +296,7 @@ def _ended(claim: Claim, why: str) -> None:
 
 
 _ENDS: Final = {
+    "Kubernetes' own controller evicts it as early": "BuiltIn",
     "the pod is gone": "PodGone",
     "another pod has its name": "PodReplaced",
     "the pod has finished": "PodFinished",
@@ -313,7 +324,9 @@ def _came(claim: Claim, at: str, seconds: str) -> None:
 
 
 TAKE_OVER: Final = "a takeover, after which everything is decided again"
-COVERS: Final = r"The toleration (.+?) covers the taint (\S+) of (\S+) for (\d+) s"
+COVERS: Final = (
+    r"The toleration (.+?) covers the taint (\S+) of (\S+) for (\d+) s(?: \(built-in: (forever|\d+)(?: s)?\))?"
+)
 SENTENCES: Final[dict[str, tuple[str, Callable[..., None]]]] = {
     "untolerated": (rf"No toleration of the pod covers the taint (\S+) of (\S+), as of {Z}\.", _untolerated),
     "covers": (rf"{COVERS} since {Z}\.", _covers),

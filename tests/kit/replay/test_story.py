@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 import pytest
 
 from evictstream.kit.replay.story import SourcedDecision, Teller, story
@@ -270,3 +271,10 @@ def test_another_reason_with_the_same_deadline_is_told() -> None:
 def test_stories_of_a_service_and_of_a_replay_are_apart() -> None:
     lines = story([told(decision(DecisionKind.SCHEDULED), LATER), told(issued(), teller=Teller.REPLAY)])
     assert [line.teller for line in lines] == [Teller.RECORDED, Teller.REPLAY]
+
+
+@pytest.mark.parametrize(("built_in", "words"), [(3620, "for 20 s (built-in: 3620 s)"), (None, "(built-in: forever)")])
+def test_moved_seconds_are_told_with_those_of_the_spec(built_in: int | None, words: str) -> None:
+    moved = msgspec.structs.replace(KEY_FOR_20, built_in_seconds=built_in)
+    (line,) = story([told(decision(DecisionKind.SCHEDULED, toleration=moved))])
+    assert words in line.text

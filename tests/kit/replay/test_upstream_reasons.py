@@ -5,17 +5,20 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 
 import pytest
 
 from evictstream.kit.recordings.record import RecordedRecord
 from evictstream.kit.replay.comparison import DifferenceKind
+from evictstream.kit.replay.edited_records import with_toleration_seconds
 from evictstream.kit.replay.replay_report import report_of
 from evictstream.models.messages.object_limits import LARGEST_LIST
 from evictstream.streams.settings import Settings
 from tests.faults.generate import VIRTUAL_START_US
-from tests.faults.objects import NOT_READY, UNREACHABLE, Json, Node, Pod, watch_event
+from tests.faults.moved_seconds import by_backstop, by_handover
+from tests.faults.objects import NOT_READY, UNREACHABLE, Json, Mover, Node, Pod, watch_event
 from tests.faults.plan import SECOND_US
 
 SAME, EARLIER, LATER, ONLY_HERE, ONLY_THERE = DifferenceKind
@@ -293,3 +296,35 @@ def test_a_pod_is_deleted_once_though_two_reasons_meet() -> None:
     """Its timer fires and an untolerated taint comes before anything else is recorded."""
     seen = tolerating(tolerate("a", 30)).node(1, "a").node(45, "a", "b").pod(46, tolerate("a", 30))
     assert differences(seen) == []
+
+
+def moved_story() -> Seen:
+    return Seen().node(0).pod(0, A100, moved_by=by_backstop).node(1, "a")
+
+
+def test_upstream_counts_the_seconds_of_the_spec() -> None:
+    assert differences(moved_story()) == [(ONLY_HERE, 40, None)]
+
+
+def test_report_says_what_would_be_without_the_policy() -> None:
+    found = report_of(
+        Settings.model_validate({"partitions": 1}),
+        lambda: moved_story().records,
+        partitions=1,
+        plays_executor=True,
+        run_on_seconds=RUN_ON_SECONDS,
+        against="upstream",
+    )
+    assert found.without_policy == (1, 0)
+    assert found.summary()["withoutPolicy"] == {"same": 1, "different": 0}
+    (difference,) = found.differences
+    assert difference.reason is not None
+    assert "a policy has moved its seconds" in difference.reason.text
+
+
+@pytest.mark.parametrize("mover", [by_backstop, by_handover])
+def test_replaced_seconds_are_moved_as_those_before(mover: Mover) -> None:
+    records = Seen().pod(0, A100, B5, moved_by=mover).records
+    (edited,) = with_toleration_seconds(records, {"a": 7})
+    (expected,) = Seen().pod(0, tolerate("a", 7), B5, moved_by=mover).records
+    assert json.loads(edited.value or b"") == json.loads(expected.value or b"")

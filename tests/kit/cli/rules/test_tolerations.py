@@ -182,3 +182,12 @@ def test_a_file_without_pods(text: str, line: str, rules: Rules, write: WriteFil
     answer = rules("tolerations", write(text))
     assert (answer.code, answer.out) == (ExitCode.WRONG_USE, "")
     assert line in answer.err
+
+
+def test_moved_seconds_have_the_origin_that_they_had(rules: Rules, write: WriteFile) -> None:
+    entry = NOT_READY | SECONDS | {"builtInSeconds": 3900}
+    annotations = {"evictstream.io/tolerations": json.dumps([entry])}
+    moved = pod(NOT_READY | {"tolerationSeconds": 3900}, metadata=STORED | {"annotations": annotations})
+    answer = rules("tolerations", write(moved), "-o", "json")
+    assert origins(answer.json) == [(entry, "DefaultTolerationSeconds", False)]
+    assert "300 s (built-in: 3900 s)" in rules("tolerations", write(moved)).out
