@@ -24,13 +24,25 @@ from evictstream.streams.handover.policy_objects import (
     HandoverVariant,
     policy_spec,
 )
+from evictstream.streams.kubernetes.answers import ApiAnswer
 
 PROBED_KEY: Final = "evictstream.io/handover-check"
 PROBED_SECONDS: Final = 300
 _DRY: Final = {"dryRun": "All"}
 _PATH: Final = f"/apis/{GROUP}/v1"
 _INVALID: Final = 422
+_DENIED: Final = frozenset({400, 403, _INVALID})
+"""By an admission policy or a webhook, or by a quota."""
+
+_PODS_LOOKED_AT: Final = 50
 _ABSENT: Final = "evictstream-handover-check"
+
+_TOLERATION: Final = {
+    "key": PROBED_KEY,
+    "operator": "Exists",
+    "effect": NO_EXECUTE,
+    "tolerationSeconds": PROBED_SECONDS,
+}
 
 # Of a namespace with the pod security standard `restricted`, and of one with a quota: a probe is refused by neither.
 _PROBE: Final[dict[str, Any]] = {
@@ -51,9 +63,7 @@ _PROBE: Final[dict[str, Any]] = {
                 "securityContext": {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}},
             }
         ],
-        "tolerations": [
-            {"key": PROBED_KEY, "operator": "Exists", "effect": NO_EXECUTE, "tolerationSeconds": PROBED_SECONDS}
-        ],
+        "tolerations": [_TOLERATION],
     },
 }
 
@@ -110,6 +120,10 @@ class _Policies(msgspec.Struct):
     items: list[_Policy] | None = None
 
 
+class _Pods(msgspec.Struct):
+    items: list[ClusterPod] | None = None
+
+
 class _NamespaceList(msgspec.Struct):
     items: list[_Policy] | None = None
 
@@ -130,14 +144,39 @@ class _Nodes(msgspec.Struct):
 def probe_policy(requests: ApiRequests, namespace: str) -> ActingPolicy | None:
     """Create a pod in a dry run, and return what the policy made of it; None if nothing.
 
+    Where others' policies refuse the pod, such as for its image, a pod that is there gets a toleration in a dry run.
+
     Raises:
-        ApiRefusedError: no pod may be created there.
+        ApiRefusedError: no pod may be created there, or changed.
         KubernetesError: the API server does not answer.
     """
     path = f"/api/v1/namespaces/{namespace}/pods"
     answer = requests.ask("POST", path, _DRY, body=_PROBE)
-    if not answer.is_done:
-        raise requests.connection.refusal(path, answer)
+    if answer.is_done:
+        return _acting(answer)
+    if answer.status in _DENIED:
+        patched = _patched_in_dry_run(requests, path)
+        if patched is not None and patched.is_done:
+            return _acting(patched)
+    raise requests.connection.refusal(path, answer)
+
+
+def _patched_in_dry_run(requests: ApiRequests, path: str) -> ApiAnswer | None:
+    """Add a toleration to one of the pods that are there, the one with the fewest; None if there is none."""
+    listed = requests.get(path, _Pods, {"limit": str(_PODS_LOOKED_AT)})
+    usable = [
+        pod
+        for pod in (listed.items if listed else None) or []
+        if not pod.is_over() and not (pod.metadata and pod.metadata.is_mirror) and pod.handed().tolerations
+    ]
+    if not usable:
+        return None
+    pod = min(usable, key=lambda each: len(each.handed().tolerations))
+    patch = [{"op": "add", "path": "/spec/tolerations/-", "value": _TOLERATION}]
+    return requests.ask("PATCH", pod.path, _DRY, body=patch, kind="json-patch+json")
+
+
+def _acting(answer: ApiAnswer) -> ActingPolicy | None:
     pod = msgspec.json.decode(answer.body, type=ClusterPod)
     for one in pod.handed().tolerations:
         if one.key == PROBED_KEY and one.built_in_seconds is not msgspec.UNSET:

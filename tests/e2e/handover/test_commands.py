@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import json
 import os
 import signal
 import threading
+from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 import pytest
@@ -336,47 +338,75 @@ def test_a_signal_ends_it_with_a_summary(number: signal.Signals, command: Comman
     assert (code, rest["moved"]) == (0, 8 - done["moved"])
 
 
-def test_a_refused_pod_is_named_and_others_go_on(command: Commands, older: Older, any_admission: Admission) -> None:
-    """A company's own policy may refuse what ours writes."""
-    names = [older.add([timed(KEY, 30)])["metadata"]["name"] for _ in range(3)]
-    older.enter()
+@contextlib.contextmanager
+def denied(admission: Admission, operation: str, expression: str, is_denied: Callable[[], object]) -> Iterator[None]:
+    """Have a policy of somebody else that refuses some pods."""
     version = "admissionregistration.k8s.io/v1"
-    rule = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["UPDATE"], "resources": ["pods"]}
-    spec = {
-        "matchConstraints": {"resourceRules": [rule]},
-        "validations": [{"expression": f'object.metadata.name != "{names[1]}"', "message": "at most 600 s"}],
-    }
+    rule = {"apiGroups": [""], "apiVersions": ["v1"], "operations": [operation], "resources": ["pods"]}
     policy: Object = {
         "apiVersion": version,
         "kind": "ValidatingAdmissionPolicy",
-        "metadata": {"name": "most"},
-        "spec": spec,
+        "metadata": {"name": "denies"},
+        "spec": {
+            "matchConstraints": {"resourceRules": [rule]},
+            "validations": [{"expression": expression, "message": "not here"}],
+        },
     }
     binding: Object = policy | {
         "kind": "ValidatingAdmissionPolicyBinding",
-        "spec": {"policyName": "most", "validationActions": ["Deny"]},
+        "spec": {"policyName": "denies", "validationActions": ["Deny"]},
     }
+
+    def is_refused() -> bool:
+        try:
+            is_denied()
+        except RefusedError:
+            return True
+        return False
+
     for each in (policy, binding):
-        any_admission.apply(each)
+        admission.apply(each)
     try:
-
-        def is_refused() -> bool:
-            try:
-                any_admission.patch(names[1], {}, namespace=older.name, query="?dryRun=All")
-            except RefusedError:
-                return True
-            return False
-
         wait_until(is_refused)
-        code, done = command("move", "-n", older.name)
+        yield
     finally:
         for each in (binding, policy):
-            any_admission.remove(each)
+            admission.remove(each)
+
+
+def test_a_refused_pod_is_named_and_others_go_on(command: Commands, older: Older, admission: Admission) -> None:
+    """A company's own policy may refuse what ours writes."""
+    names = [older.add([timed(KEY, 30)])["metadata"]["name"] for _ in range(3)]
+    older.enter()
+
+    def patch() -> Object:
+        return admission.patch(names[1], {}, namespace=older.name, query="?dryRun=All")
+
+    with denied(admission, "UPDATE", f'object.metadata.name != "{names[1]}"', patch):
+        code, done = command("move", "-n", older.name)
     assert code == ExitCode.FOUND_PROBLEM
     assert (done["moved"], done["failed"]) == (2, 1)
     (failure,) = done["failures"]
     assert failure["pod"] == f"{older.name}/{names[1]}"
-    assert "at most 600 s" in failure["reason"]
+    assert "not here" in failure["reason"]
+
+
+def test_where_no_probe_is_created_one_is_patched(
+    command: Commands, older: Older, admission: Admission, more: int | None
+) -> None:
+    """Policies that allow images of a registry alone are common."""
+    older.enter()
+    expression = 'object.spec.containers.all(c, !c.image.startsWith("none.invalid/"))'
+    probe = pod_with([])
+    probe["spec"]["containers"][0]["image"] = "none.invalid/none"
+    with denied(admission, "CREATE", expression, lambda: admission.dry(probe, older.name)):
+        assert command("check", "-n", older.name) == (ExitCode.FOUND_PROBLEM, None)
+        assert "not here" in command.said
+        older.add([timed(KEY, 30)])
+        before = older.pods()
+        code, found = command("check", "-n", older.name)
+    assert (code, found["acting"]["more"]) == (ExitCode.DONE, more)
+    assert older.pods() == before
 
 
 def test_an_unreadable_annotation_is_restored_away(command: Commands, older: Older) -> None:
