@@ -165,10 +165,11 @@ class OpenRequests:
 
         Raises: as `advance`.
         """
-        state, made = self.watch.get(command.eviction_id), self._made.get(command.eviction_id)
-        if state is None or made is None or not is_for(state, command):
+        state, now = self.watch.get(command.eviction_id), time.monotonic()
+        if state is None or not is_for(state, command):
             return None
-        now = time.monotonic()
+        with self._lock:  # of before a restart, if it was not made here
+            made = self._made.setdefault(command.eviction_id, _Made(uid=state.uid, at=now, zone=None))
         if state.intent == EVICTION:
             after = self.calls.withdraw(state, send_until=send_until)
             if isinstance(after, RequestState):

@@ -41,7 +41,7 @@ def test_the_base_is_what_the_chart_renders() -> None:
     assert BASE.read_text(encoding="utf-8") == base(), "run `python -m tests.e2e.kustomize_base`"
 
 
-@pytest.mark.parametrize("mode", ["observe", "delete", "evict"])
+@pytest.mark.parametrize("mode", ["observe", "delete", "evict", "request"])
 def test_an_overlay_is_the_chart_in_its_mode(mode: str) -> None:
     assert built(mode) == by_name(rendered(merged(VALUES, {"executor": {"mode": mode}})))
 

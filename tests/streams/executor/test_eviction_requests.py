@@ -253,6 +253,19 @@ def test_patience_withdraws_before_it_deletes(
     assert written(serving) == ["create evictionrequests", "patch evictionrequests", "patch pods/status", "delete pods"]
 
 
+def test_a_successor_out_of_patience_withdraws_first(
+    serving: FakeApi, make: Callable[..., PodEvictor], requests: OpenRequests
+) -> None:
+    make().evict(command(), 0)
+    wait_for(lambda: len(requests) == 1)
+    requests.abandon()
+    late = make(delete_after_seconds=0.0)
+
+    waits = late.evict(command(), 0, time.monotonic() - 1)
+    assert isinstance(waits, PutOff)
+    assert written(serving) == ["create evictionrequests", "patch evictionrequests"]
+
+
 def test_a_member_of_a_group_is_evicted(serving: FakeApi, evictor: PodEvictor) -> None:
     group = {"nodeName": "n-1", "schedulingGroup": {"podGroupName": "train"}}
     serving.put("Pod", "a", spec=group)
