@@ -91,7 +91,8 @@ def test_the_page_leads_in_and_back(
             assert all(annotation_of(pod) is not None for pod in client.items(pods_in(NAMESPACE)))
             capsys.readouterr()
             assert run(["handover", "check"]) == ExitCode.DONE
-            assert json.loads(capsys.readouterr().out)["totals"]["moved"] == len(before)
+            found = json.loads(capsys.readouterr().out)["namespaces"][NAMESPACE]
+            assert found == {"moved": len(before)}
     after = client.items(pods_in(NAMESPACE))
     assert {pod["metadata"]["name"]: spec_of(pod) for pod in after} == before
     assert {annotation_of(pod) for pod in after} == {None}

@@ -2,99 +2,16 @@
 
 from __future__ import annotations
 
-import http.server
-import json
 import threading
 import time
-from collections.abc import Iterator
-from typing import Any, Final
+from typing import Final
 
 import pytest
 
 from evictstream.streams.errors import ApiRefusedError, ApiUnreachableError
 from evictstream.streams.handover import api_requests
-from evictstream.streams.handover.api_requests import ApiRequests, StoppedError, open_cluster
-from evictstream.streams.kubernetes.access import ClusterAccess
-from evictstream.streams.kubernetes.backoff import Backoff
-
-Answer = tuple[int, dict[str, str], dict[str, Any]]
-KUBE_SYSTEM: Final = {"kind": "Namespace", "metadata": {"name": "kube-system", "uid": "u"}}
-
-
-class Scripted(http.server.ThreadingHTTPServer):
-    """Gives the answers that stand in `answers`, in their order; the last one again and again. A 0 closes."""
-
-    def __init__(self) -> None:
-        super().__init__(("127.0.0.1", 0), _Handler)
-        self.answers: list[Answer] = []
-        self.asked: list[str] = []
-
-
-class _Handler(http.server.BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-    server: Scripted
-
-    def _answer(self) -> None:
-        self.rfile.read(int(self.headers.get("Content-Length") or 0))
-        if self.path == "/api/v1/namespaces/kube-system":
-            status, headers, body = 200, dict[str, str](), KUBE_SYSTEM
-        else:
-            self.server.asked.append(f"{self.command} {self.path}")
-            answers = self.server.answers
-            status, headers, body = answers.pop(0) if len(answers) > 1 else answers[0]
-        if not status:
-            self.close_connection = True
-            return
-        text = json.dumps(body).encode()
-        self.send_response(status)
-        for name, value in {**headers, "Content-Length": str(len(text))}.items():
-            self.send_header(name, value)
-        self.end_headers()
-        self.wfile.write(text)
-
-    do_GET = do_POST = do_PATCH = _answer  # noqa: N815 - the library calls them so
-
-    def log_message(self, *_: object) -> None:
-        pass
-
-
-@pytest.fixture
-def server() -> Iterator[Scripted]:
-    with Scripted() as found:
-        thread = threading.Thread(target=found.serve_forever, kwargs={"poll_interval": 0.01})
-        thread.start()
-        yield found
-        found.shutdown()
-        thread.join()
-
-
-@pytest.fixture
-def stop() -> threading.Event:
-    return threading.Event()
-
-
-@pytest.fixture
-def requests(
-    server: Scripted, stop: threading.Event, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[ApiRequests]:
-    file = tmp_path_factory.mktemp("kubeconfig") / "config"
-    config = {
-        "clusters": [{"name": "c", "cluster": {"server": f"http://127.0.0.1:{server.server_address[1]}"}}],
-        "contexts": [{"name": "c", "context": {"cluster": "c", "user": ""}}],
-        "current-context": "c",
-    }
-    file.write_text(json.dumps(config))
-    with open_cluster(ClusterAccess(kubeconfig=str(file)), is_stopped=stop.is_set) as found:
-        yield found
-
-
-@pytest.fixture(autouse=True)
-def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    class _Quick(Backoff):
-        def next_seconds(self) -> float:
-            return min(super().next_seconds(), 0.01)
-
-    monkeypatch.setattr(api_requests, "Backoff", _Quick)
+from evictstream.streams.handover.api_requests import ApiRequests, StoppedError
+from tests.streams.handover.scripted import Answer, Scripted
 
 
 def page(*names: str, more: str = "") -> Answer:
