@@ -60,6 +60,11 @@ def _eviction_fields(one: ListedEviction, at_us: int) -> Iterator[Field]:
     yield "Eviction", f"{one.state}, {one.verdict}"
     yield "In", f"{until_words(one.at, at_us)}, at {one.at}"
     yield "Gate/result", gate_or_result(one)
+    if one.built_in_at is not None:
+        yield (
+            "Built-in",
+            f"the built-in controller goes on in {until_words(one.built_in_at, at_us)}, at {one.built_in_at}",
+        )
     yield "Attempts", str(one.attempt)
     if one.issued_at is not None:
         yield "Issued", one.issued_at

@@ -207,7 +207,9 @@ def _pod_json(pod: ExplainedPod) -> dict[str, object]:
 
 def _hold_json(hold: StandingHold) -> dict[str, object]:
     until = None if hold.until_us is None else instant_text(hold.until_us)
-    return {"by": hold.by, "dueSince": instant_text(hold.due_us), "until": until, "text": hold_text(hold)}
+    built_in = None if hold.built_in_us is None else instant_text(hold.built_in_us)
+    due_since = instant_text(hold.due_us)
+    return {"by": hold.by, "dueSince": due_since, "until": until, "builtInAt": built_in, "text": hold_text(hold)}
 
 
 def _case_json(one: CaseLine) -> dict[str, object]:

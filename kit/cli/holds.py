@@ -4,22 +4,24 @@ from __future__ import annotations
 
 import contextlib
 import time
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
 from evictstream.kit.cli.get import WatchOption
 from evictstream.kit.cli.seeing import COMPARE_SECONDS, present_us, read_known_cluster
+from evictstream.streams.cli.backstop import outlasted_text, warn_not_known
 from evictstream.streams.cli.lists import ListFormat, ListOption, ListPrinter, changes
 from evictstream.streams.cli.output import warn
 from evictstream.streams.cli.stop_signals import StopSignals
-from evictstream.streams.errors import ExitCode, WrongUseError
+from evictstream.streams.errors import EvictstreamError, ExitCode, WrongUseError
 
 if TYPE_CHECKING:
     from collections import Counter
     from collections.abc import Mapping
 
     from evictstream.kit.see.brakes import ListedBrake
+    from evictstream.models.eviction.backstop import Outlasted
     from evictstream.streams.broker.steering_readers import BrakesReader
     from evictstream.streams.settings import Settings
 
@@ -40,6 +42,9 @@ def holds(
     `Spreads`: the brake has ended, and what was due before goes little by little. `Unreadable`: nobody knows what that
     record holds, so nothing is evicted at all until it is removed by `evictstream release`.
 
+    Where Kubernetes' own controller goes on with a pod before its brake ends, stderr says when, and `builtInAt` in JSON
+    and YAML. This reads the state, for a table after it is printed; `--watch` does not.
+
     With `regions` set and without `-b` the brakes of each region are shown; exit code 1 says that one was not reached.
 
     `--count` reads the rows as `evictstream get` does, half a second for 100,000 pods.
@@ -56,32 +61,47 @@ def holds(
 
     if count and watch:
         raise WrongUseError("--count and --watch exclude one another", next_step="give one of them")
-    regions = settings_of_regions(context)
+    regions, is_for_people = settings_of_regions(context), output in (ListFormat.TABLE, ListFormat.WIDE)
     with StopSignals() as stop_signals, contextlib.ExitStack() as stack:
         opened = ask_regions(regions, lambda settings: stack.enter_context(open_brakes(settings)))
         opened.warn_of_problems()
-        counted, is_whole = _counted(regions, opened.found) if count and opened.found else ({}, True)
-        kind = brakes_kind(present_us, is_counted=count, has_regions=HERE not in regions)
-        printer = ListPrinter(kind, output)
-        known = _listed(opened.found, counted)
+        readers = opened.found
+        looks = not watch and output is not ListFormat.NAME and any(one.brakes.standing for one in readers.values())
+        seen = _looked(regions, readers, is_counted=count) if count or (looks and not is_for_people) else _Looks()
+        printer = ListPrinter(brakes_kind(present_us, is_counted=count, has_regions=HERE not in regions), output)
+        known = _listed(readers, seen)
         if watch:
             printer.begin_watch(known.values())
-        elif known or output not in (ListFormat.TABLE, ListFormat.WIDE):
+        elif known or not is_for_people:
             printer.whole(known.values())
         else:
             warn("no brakes")
+        if looks and is_for_people:  # the table stands before the rows are read
+            _tell_outlasted(seen if count else _looked(regions, readers, is_counted=False))
         while watch and not stop_signals.is_stopped():
             time.sleep(COMPARE_SECONDS)
-            seen = _listed(opened.found, {})
-            for what, item in changes(known, seen, lambda one: one):
+            later = _listed(readers, _Looks())
+            for what, item in changes(known, later, lambda one: one):
                 printer.change(what, item)
-            known = seen
-    return ExitCode.DONE if opened.is_whole and is_whole else ExitCode.FOUND_PROBLEM
+            known = later
+    return ExitCode.DONE if opened.is_whole and (seen.is_whole or not count) else ExitCode.FOUND_PROBLEM
 
 
-def _listed(
-    readers: Mapping[str, BrakesReader], counted: Mapping[str, Counter[str]]
-) -> dict[tuple[str, str], ListedBrake]:
+class _Looks(NamedTuple):
+    """What the rows say of brakes, by region.
+
+    Attributes:
+        counted: how many evictions each holds; without the regions whose rows could not be read.
+        outlasted: what each holds for longer than Kubernetes' own controller waits.
+        is_whole: whether the rows of each region could be read.
+    """
+
+    counted: Mapping[str, Counter[str]] = {}
+    outlasted: Mapping[str, Mapping[str, Outlasted]] = {}
+    is_whole: bool = True
+
+
+def _listed(readers: Mapping[str, BrakesReader], looks: _Looks) -> dict[tuple[str, str], ListedBrake]:
     """List the brakes by region and id."""
     import msgspec
 
@@ -91,19 +111,45 @@ def _listed(
     return {
         (region, one.id): msgspec.structs.replace(one, region=region)
         for region, reader in readers.items()
-        for one in listed_brakes(reader.brakes, now_us, counted.get(region))
+        for one in listed_brakes(reader.brakes, now_us, looks.counted.get(region), looks.outlasted.get(region))
     }
 
 
-def _counted(
-    regions: Mapping[str, Settings], readers: Mapping[str, BrakesReader]
-) -> tuple[dict[str, Counter[str]], bool]:
-    """Count what brakes hold, by region; whether the state of each region could be read. Warns of the others."""
-    from evictstream.kit.see.brakes import count_held
-    from evictstream.streams.cli.regions import ask_regions
+def _looked(regions: Mapping[str, Settings], readers: Mapping[str, BrakesReader], *, is_counted: bool) -> _Looks:
+    """Look at what brakes hold, by the rows of each region; warns of those that could not be read.
 
-    read = ask_regions({name: regions[name] for name in readers}, lambda settings: read_known_cluster(settings, None))
-    read.warn_of_problems()
-    now_us = present_us()
-    counted = {name: count_held(readers[name].brakes, one.state, now_us) for name, one in read.found.items()}
-    return counted, read.is_whole
+    Raises:
+        EvictstreamError: they are to be counted, and there is only one Kafka, whose rows cannot be read.
+    """
+    from evictstream.kit.see.brakes import count_held
+    from evictstream.models.eviction.backstop import outlasted_by_brake
+    from evictstream.streams.cli.regions import ask_regions
+    from evictstream.streams.worker.service_config import cluster_rules
+
+    try:
+        read = ask_regions(
+            {name: regions[name] for name in readers}, lambda settings: read_known_cluster(settings, None)
+        )
+    except EvictstreamError as error:
+        if is_counted:
+            raise
+        warn_not_known(error)
+        return _Looks(is_whole=False)
+    if is_counted:
+        read.warn_of_problems()
+    else:
+        for region, problem in read.problems.items():
+            warn_not_known(problem, region)
+    now_us, counted, outlasted = present_us(), {}, {}
+    for name, one in read.found.items():
+        brakes, nodes = readers[name].brakes, [stored.aggregate for stored in one.state.nodes()]
+        if is_counted:
+            counted[name] = count_held(brakes, one.state, now_us)
+        outlasted[name] = outlasted_by_brake(brakes, nodes, now_us, cluster_rules(regions[name]).usual)
+    return _Looks(counted, outlasted, read.is_whole)
+
+
+def _tell_outlasted(looks: _Looks) -> None:
+    for region, found in looks.outlasted.items():
+        for brake_id, outlasted in found.items():
+            warn(outlasted_text(brake_id, outlasted, region))

@@ -32,12 +32,14 @@ def known_steering(settings: Settings) -> Iterator[Callable[[], Steering]]:
     from evictstream.models.steering.brakes import NO_BRAKES
     from evictstream.models.steering.policies import NO_POLICIES
     from evictstream.streams.broker.steering_readers import BrakesReader, PoliciesReader
+    from evictstream.streams.worker.service_config import cluster_rules
 
+    rules = cluster_rules(settings).usual
     with contextlib.ExitStack() as stack:
         brakes = _opened(stack, settings, "brakes", settings.brakes_topic, BrakesReader)
         policies = _opened(stack, settings, "policies", settings.policies_topic, PoliciesReader)
         yield lambda: Steering(
-            NO_BRAKES if brakes is None else brakes.view, NO_POLICIES if policies is None else policies.view
+            NO_BRAKES if brakes is None else brakes.view, NO_POLICIES if policies is None else policies.view, rules
         )
 
 

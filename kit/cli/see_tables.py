@@ -39,6 +39,7 @@ def evictions_kind(present_us: Present, *, shows_cluster: bool) -> ListKind[List
             ListColumn("TOLERATION", _toleration, is_wide=True),
             ListColumn("DEADLINE", lambda one: one.deadline, is_wide=True),
             ListColumn("NEXT ATTEMPT", lambda one: one.next_attempt_at or NOTHING, is_wide=True),
+            ListColumn("BUILT-IN AT", lambda one: one.built_in_at or NOTHING, is_wide=True),
             ListColumn("UID", lambda one: one.pod_uid, is_wide=True),
         ),
         name_of=lambda one: one.address,
@@ -51,7 +52,7 @@ def gate_or_result(one: ListedEviction) -> str:
     if one.state not in OPEN_STATES:
         return one.verdict if one.state is not SeenState.ENDED else NOTHING
     if one.held_by is not None:
-        return f"held {one.held_by}"
+        return f"held {one.held_by}" + ("" if one.built_in_at is None else f", built-in at {_clock(one.built_in_at)}")
     if one.gate is not None:
         return f"gate {one.gate}"
     if one.state is SeenState.SCHEDULED:
@@ -61,6 +62,11 @@ def gate_or_result(one: ListedEviction) -> str:
     if one.queued:
         return "queued"
     return one.last_result or "unanswered"
+
+
+def _clock(at: str) -> str:
+    """Write hour and minute of an instant in UTC; a wide table has the day."""
+    return f"{at[11:16]}Z"
 
 
 def is_alarming(one: ListedEviction) -> bool:

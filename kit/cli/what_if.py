@@ -227,7 +227,8 @@ def _steer(settings: Settings, tables: ClusterTables, cluster: str, *, is_played
         tell_steering(settings, cluster, tables.at_us)
         return
     with known_steering(settings) as newest:
-        tables.steering.brakes, tables.steering.policies = newest()
+        steering = newest()
+        tables.steering.brakes, tables.steering.policies = steering.brakes, steering.policies
 
 
 def _shortfalls(tables: ClusterTables, source: RecordedFolder | WatchFiles | None) -> Iterator[Shortfall]:

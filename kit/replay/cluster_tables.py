@@ -157,9 +157,10 @@ class ClusterTables:
                 if cluster in guarded:
                     guarded[cluster] = (*guarded[cluster], *standing_incidents([incident], guarded[cluster]))
         for node in self._aggregates():
+            rules = self._config.rules.of(node.cluster)
             for uid in uids if node.cluster in guarded else ():
                 pod = node.pods.get(uid)
-                hold = None if pod is None else standing_hold(node, pod, guarded[node.cluster], at_us)
+                hold = None if pod is None else standing_hold(node, pod, guarded[node.cluster], at_us, rules=rules)
                 if hold is not None:
                     yield hold
 

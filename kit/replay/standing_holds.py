@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
-from evictstream.models.eviction import NodeAggregate, PodState
+from evictstream.models.eviction import NodeAggregate, PodState, RuleParameters
+from evictstream.models.eviction.backstop import built_in_goes_on_us
 from evictstream.models.eviction.held_attempts import subject_of
 from evictstream.models.instants import instant_text
 from evictstream.models.steering.holds import Holder, is_of_policy, longest_hold
@@ -19,6 +20,7 @@ class StandingHold(NamedTuple):
         by: the id of a brake, or `policy/NAME/REVISION/CLAUSE`.
         due_us: since when it is due, microseconds since 1970.
         until_us: when it may go, as it stands now; None where no instant is known.
+        built_in_us: when Kubernetes' own controller goes on, if that is before (semantics.md 12.12).
     """
 
     cluster: str
@@ -26,10 +28,11 @@ class StandingHold(NamedTuple):
     by: str
     due_us: int
     until_us: int | None
+    built_in_us: int | None = None
 
 
 def standing_hold(
-    aggregate: NodeAggregate, pod: PodState, holders: Sequence[Holder], now_us: int
+    aggregate: NodeAggregate, pod: PodState, holders: Sequence[Holder], now_us: int, *, rules: RuleParameters
 ) -> StandingHold | None:
     """Return what holds the open eviction of a pod; None if it has none, if it is not due, or if nothing holds it."""
     eviction = pod.eviction
@@ -45,13 +48,23 @@ def standing_hold(
     if by is None:
         return None
     until_us = None if hold is None else hold.until_us
-    return StandingHold(cluster=aggregate.cluster, pod_uid=pod.uid, by=by, due_us=subject.due_us, until_us=until_us)
+    return StandingHold(
+        cluster=aggregate.cluster,
+        pod_uid=pod.uid,
+        by=by,
+        due_us=subject.due_us,
+        until_us=until_us,
+        built_in_us=built_in_goes_on_us(aggregate.node, pod, rules, until_us=until_us),
+    )
 
 
 def hold_text(hold: StandingHold) -> str:
     """Tell it."""
     until = _until(hold)
-    return f"It is due since {instant_text(hold.due_us)}. {_holder(hold.by)} holds it {until}."
+    held = f"It is due since {instant_text(hold.due_us)}. {_holder(hold.by)} holds it {until}."
+    if hold.built_in_us is None:
+        return held
+    return f"{held} The built-in controller goes on at {instant_text(hold.built_in_us)}."
 
 
 def _holder(by: str) -> str:

@@ -12,6 +12,7 @@ from typing import Final, NamedTuple
 from msgspec import UNSET
 
 from evictstream.models.instants import SECOND_US, instant_text, instant_us
+from evictstream.models.kubernetes.handed_over import for_built_in
 from evictstream.models.kubernetes.matching import bounded_seconds
 from evictstream.models.kubernetes.taints import taint_text
 from evictstream.models.kubernetes.tolerations import Toleration
@@ -61,11 +62,17 @@ class StoryLine(NamedTuple):
 
 
 class _OpenEviction(NamedTuple):
-    """What has been said of an open eviction: its deadline and when that came, and the reason."""
+    """What has been said of an open eviction: its deadline and when that came, and the reason.
+
+    Attributes:
+        built_in_us: when Kubernetes' own controller evicts the pod by the first tolerations of its window, which it
+            times once (semantics.md 12.12); None if it does not.
+    """
 
     deadline: str
     came_us: int
     reason: tuple[object, ...]
+    built_in_us: int | None
 
 
 class Storyteller:
@@ -87,7 +94,7 @@ class Storyteller:
             self._open.pop(about, None)
         else:
             came_us = decision.came_us if earlier is None or earlier.deadline != it.deadline else earlier.came_us
-            self._open[about] = _OpenEviction(it.deadline, came_us, _reason(it))
+            self._open[about] = _OpenEviction(it.deadline, came_us, _reason(it), _built_in_us(it, earlier))
         return StoryLine(it.cause.at, decision.teller, text)
 
 
@@ -105,11 +112,36 @@ def _reason(it: DecisionRecord) -> tuple[object, ...]:
     return it.taint, it.toleration, it.window_start, it.outage_start
 
 
+def _is_same_window(it: DecisionRecord, earlier: _OpenEviction) -> bool:
+    taint, _, window_start, _ = earlier.reason
+    return (taint, window_start) == (it.taint, it.window_start)
+
+
+def _built_in_us(it: DecisionRecord, earlier: _OpenEviction | None) -> int | None:
+    """Return when Kubernetes' own controller evicts the pod; an edit in the window changes nothing about that."""
+    if earlier is not None and _is_same_window(it, earlier):
+        return earlier.built_in_us
+    if it.toleration is None or it.toleration.built_in_seconds is UNSET:
+        return None
+    (counted,) = for_built_in((it.toleration,))
+    seconds = bounded_seconds(counted)
+    return None if seconds is None else instant_us(it.window_start) + seconds * SECOND_US
+
+
+def _goes_on(it: DecisionRecord, earlier: _OpenEviction | None) -> Iterator[str]:
+    """Say that Kubernetes' own controller keeps to the time of before, if the deadline has moved behind it."""
+    if earlier is None or earlier.built_in_us is None or not _is_same_window(it, earlier):
+        return
+    if earlier.built_in_us < instant_us(it.deadline):
+        yield f"The built-in controller goes on at {instant_text(earlier.built_in_us)}: no edit moves its timer."
+
+
 def _sentences(decision: SourcedDecision, earlier: _OpenEviction | None) -> Iterator[str]:
     it = decision.record
     if it.decision in _PLANNED:
         yield _stay(it)
         yield _PLANNED[it.decision](it)
+        yield from _goes_on(it, earlier)
     elif it.decision in (DecisionKind.ISSUED, DecisionKind.RETRIED):
         yield from _attempt(decision, earlier)
     else:
@@ -126,7 +158,7 @@ def _attempt(decision: SourcedDecision, earlier: _OpenEviction | None) -> Iterat
     if it.due_cause is not None:
         yield _stay(it)
         yield f"It has to leave at once, because of {CAUSES[it.due_cause.kind]}."
-        earlier = _OpenEviction(it.deadline, decision.came_us, _reason(it))
+        earlier = _OpenEviction(it.deadline, decision.came_us, _reason(it), None)
     elif earlier is not None and earlier.reason != _reason(it):  # it changed without moving the deadline
         yield _stay(it)
     if it.decision is DecisionKind.RETRIED:

@@ -175,9 +175,9 @@ class VirtualPartition:
         held = self._logic.firing.held
         for cluster, places in held.by_cluster.items():
             nodes = {node.timer_key: node for node in self._logic.known_nodes() if node.cluster == cluster}
-            holders = held.holders_of(cluster)
+            holders, rules = held.holders_of(cluster), self._config.rules.of(cluster)
             for key, uid in places:
-                hold = standing_hold(nodes[key], nodes[key].pods[uid], holders, self.now_us)
+                hold = standing_hold(nodes[key], nodes[key].pods[uid], holders, self.now_us, rules=rules)
                 if hold is not None:
                     yield hold
 

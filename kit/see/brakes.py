@@ -10,6 +10,7 @@ import msgspec
 
 from evictstream.kit.see.stored_state import StoredState
 from evictstream.models.eviction import EvictionState
+from evictstream.models.eviction.backstop import Outlasted
 from evictstream.models.eviction.held_attempts import subject_of
 from evictstream.models.instants import instant_text
 from evictstream.models.messages.brake import Brake
@@ -35,6 +36,8 @@ class ListedBrake(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_de
         ends_at: when it ends or has ended; None until somebody releases it.
         brake: the record; None if it cannot be read.
         evictions: how many that are due it holds, by the rows; None if they were not counted.
+        built_in_at: when Kubernetes' own controller goes on with the first pod that the brake holds, if that is before
+            the hold ends; None also where the rows were not read.
         problem: why the record cannot be read.
     """
 
@@ -45,25 +48,34 @@ class ListedBrake(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_de
     ends_at: str | None = None
     brake: Brake | None = None
     evictions: int | None = None
+    built_in_at: str | None = None
     problem: str = ""
 
 
-def listed_brakes(brakes: Brakes, now_us: int, evictions: Mapping[str, int] | None = None) -> Iterator[ListedBrake]:
+def listed_brakes(
+    brakes: Brakes,
+    now_us: int,
+    evictions: Mapping[str, int] | None = None,
+    outlasted: Mapping[str, Outlasted] | None = None,
+) -> Iterator[ListedBrake]:
     """Yield the brakes that hold or spread something now, the oldest first, behind records that cannot be read.
 
     Args:
         brakes: all.
         now_us: microseconds since 1970.
         evictions: how many each holds, by id, as `count_held` has counted them; None if nobody has.
+        outlasted: what each outlasts, by id; None if nobody has looked.
     """
     for key, problem in brakes.unreadable.items():
         yield ListedBrake(id=key, state=SeenBrakeState.UNREADABLE, problem=problem)
     for standing in sorted(brakes.standing.values(), key=lambda one: one.appended_us):
         if not standing.is_over(now_us):
-            yield _listed(standing, now_us, evictions)
+            yield _listed(standing, now_us, evictions, None if outlasted is None else outlasted.get(standing.brake.id))
 
 
-def _listed(standing: StandingBrake, now_us: int, evictions: Mapping[str, int] | None) -> ListedBrake:
+def _listed(
+    standing: StandingBrake, now_us: int, evictions: Mapping[str, int] | None, outlasted: Outlasted | None
+) -> ListedBrake:
     brake, end_us = standing.brake, standing.end_us
     return ListedBrake(
         id=brake.id,
@@ -72,6 +84,7 @@ def _listed(standing: StandingBrake, now_us: int, evictions: Mapping[str, int] |
         ends_at=None if end_us is None else instant_text(end_us),
         brake=brake,
         evictions=None if evictions is None else evictions.get(brake.id, 0),
+        built_in_at=None if outlasted is None else instant_text(outlasted.built_in_us),
     )
 
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from evictstream.kit.replay.standing_holds import standing_hold
+from evictstream.kit.replay.standing_holds import StandingHold, standing_hold
 from evictstream.kit.see.steering import UNSTEERED, Steering
 from evictstream.kit.see.stored_state import StoredNode, StoredState
 from evictstream.models.eviction import Eviction, EvictionState, PodState
@@ -69,6 +69,7 @@ class ListedEviction(msgspec.Struct, frozen=True, gc=False, rename="camel", omit
         gate: the closed gate that holds it back.
         held_by: what holds it: a brake, by its id, or a policy, as `policy/NAME/REVISION/CLAUSE`; of those that were
             given, or the brake for which an executor holds it.
+        built_in_at: when Kubernetes' own controller goes on with what is held, if that is before the hold ends.
         ended_at: when it ended.
     """
 
@@ -92,6 +93,7 @@ class ListedEviction(msgspec.Struct, frozen=True, gc=False, rename="camel", omit
     last_result: Outcome | None = None
     gate: SeenGate | None = None
     held_by: str | None = None
+    built_in_at: str | None = None
     ended_at: str | None = None
 
     @property
@@ -135,8 +137,13 @@ def of_node(
         eviction = pod.eviction
         if eviction is not None and eviction.state is not EvictionState.DONE:
             one = _seen(node, pod, eviction, gate=gate, now_us=now_us, silences=silences)
-            hold = standing_hold(node.aggregate, pod, standing, now_us)
-            yield one if hold is None else msgspec.structs.replace(one, held_by=hold.by)
+            hold = standing_hold(node.aggregate, pod, standing, now_us, rules=steering.rules)
+            yield one if hold is None else _held(one, hold)
+
+
+def _held(one: ListedEviction, hold: StandingHold) -> ListedEviction:
+    built_in_at = None if hold.built_in_us is None else instant_text(hold.built_in_us)
+    return msgspec.structs.replace(one, held_by=hold.by, built_in_at=built_in_at)
 
 
 def gate_of(cluster: ClusterState, now_us: int, silences: Silences, *, has_gap: bool) -> SeenGate | None:

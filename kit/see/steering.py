@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
+from evictstream.models.eviction import RuleParameters
 from evictstream.models.steering.brakes import NO_BRAKES, Brakes
 from evictstream.models.steering.holds import Holder
 from evictstream.models.steering.incidents import OpenIncident, standing_incidents
@@ -17,10 +18,12 @@ class Steering(NamedTuple):
     Attributes:
         brakes: all.
         policies: all.
+        rules: say when Kubernetes' own controller goes on with what they hold.
     """
 
     brakes: Brakes = NO_BRAKES
     policies: Policies = NO_POLICIES
+    rules: RuleParameters = RuleParameters()
 
     def of_cluster(self, cluster: str, now_us: int, incidents: Sequence[OpenIncident] = ()) -> tuple[Holder, ...]:
         """Return what may hold evictions of a cluster now; `incidents` are those of its row."""

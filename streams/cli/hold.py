@@ -72,6 +72,9 @@ def hold(  # noqa: PLR0917 - typer reads options from positional parameters
     times: one of its values has to apply, and of each option that is given one. Workers and executors follow within a
     second. Not held is who else evicts: a drain, the kubelet, an autoscaler (docs/stop-it-now.md).
 
+    Where Kubernetes' own controller goes on with a pod before the end, stderr says when (docs/managed-clusters.md). The
+    brake stands before the state is read for that.
+
     With `regions` set and without `-b` each region gets the brake. Exit code 1 says that one of them did not take it.
 
     Examples:
@@ -82,6 +85,7 @@ def hold(  # noqa: PLR0917 - typer reads options from positional parameters
     """
     from evictstream.models.messages.brake import BRAKE_KIND, Brake
     from evictstream.models.messages.vocabulary import API_VERSION
+    from evictstream.streams.cli.backstop import tell_outlasted
     from evictstream.streams.cli.regions import ask_regions, settings_of_regions
     from evictstream.streams.cli.steering_records import check_why, who
 
@@ -116,6 +120,8 @@ def hold(  # noqa: PLR0917 - typer reads options from positional parameters
     _say(answers, brake, output)
     if clusters:
         _warn_of_unknown(regions, clusters)
+    for standing in list(answers.found.values())[:1]:  # the same everywhere, but for milliseconds
+        tell_outlasted({region: regions[region] for region in answers.found}, standing)
     return ExitCode.DONE if answers.is_whole else ExitCode.FOUND_PROBLEM
 
 

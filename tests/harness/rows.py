@@ -60,11 +60,20 @@ class State:
         event_type: str = "ADDED",
         *,
         namespace: str = "x",
+        more: int | None = None,
     ) -> None:
-        """A pod that tolerates every taint for so long."""
+        """A pod that tolerates every taint for so long; the spec has `more`, if a policy has moved the seconds."""
         self._count += 1
-        meta = {"namespace": namespace, "name": name, "uid": name, "resourceVersion": str(self._count)}
-        spec = {"nodeName": node, "tolerations": [{"operator": "Exists", "tolerationSeconds": seconds}]}
+        meta: dict[str, object] = {"namespace": namespace, "name": name, "uid": name}
+        meta["resourceVersion"] = str(self._count)
+        toleration: dict[str, object] = {"operator": "Exists", "effect": "NoExecute", "tolerationSeconds": seconds}
+        if more is None:
+            del toleration["effect"]
+        else:
+            moved = json.dumps([toleration | {"builtInSeconds": seconds + more}])
+            meta["annotations"] = {"evictstream.io/tolerations": moved}
+            toleration["tolerationSeconds"] = seconds + more
+        spec = {"nodeName": node, "tolerations": [toleration]}
         obj = {"kind": "Pod", "metadata": meta, "spec": spec}
         self._apply(self.settings.pods_topic, cluster, event_type, object=obj)
 

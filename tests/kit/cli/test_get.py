@@ -6,6 +6,7 @@ import fcntl
 import json
 import os
 import pty
+import re
 import signal
 import struct
 import termios
@@ -70,6 +71,26 @@ def test_what_a_brake_holds_names_it(rows: State) -> None:
     assert [(one["pod"], one["heldBy"]) for one in found["items"]] == [("web", "b-1"), (LONG, "b-1")]
     assert "held b-1" in shown(settings, "describe", "pod", "x/web")
     assert "held b-1" in shown(settings, "describe", "node", "n-1")
+
+
+def test_what_outlasts_the_backstop_is_shown(rows: State) -> None:
+    settings = rows.settings
+    rows.pod("lab", "n-1", "moved", 20, more=60)
+    rows.write()
+    with open_producer(settings, delivery_seconds=30.0) as producer:
+        producer.send(settings.brakes_topic, key=b"b-1", value=record("b-1", clusters=["lab"])).get(30)
+    found = json.loads(shown(settings, "get", "evictions", "-o", "json"))
+    at = next(one["builtInAt"] for one in found["items"] if one["pod"] == "moved")
+    assert {one["pod"] for one in found["items"] if "builtInAt" in one} == {"moved"}
+    assert f"held b-1, built-in at {at[11:16]}Z" in shown(settings, "get", "evictions")
+    assert at in shown(settings, "get", "evictions", "-o", "wide")
+    described = shown(settings, "describe", "pod", "x/moved")
+    assert re.search(f"^Built-in: +the built-in controller goes on in -.*, at {at}$", described, re.MULTILINE)
+    assert "Built-in" not in shown(settings, "describe", "pod", "x/web")
+    explained = shown(settings, "explain", "x/moved")
+    assert f"until somebody releases it. The built-in controller goes on at {at}." in explained
+    (pod,) = json.loads(shown(settings, "explain", "x/moved", "-o", "json"))["pods"]
+    assert pod["held"]["builtInAt"] == at
 
 
 def test_what_is_pending_is_one_command(rows: State) -> None:

@@ -260,6 +260,42 @@ def test_nothing_is_late_before_its_deadline_was_known(at: str, text: str) -> No
     assert last_of(told(decision(DecisionKind.SCHEDULED)), told(moved), told(late)) == f"The eviction is issued, {text}"
 
 
+def for_seconds(seconds: int, built_in: int | None) -> dict[str, Any]:
+    toleration = Toleration("k", "Exists", toleration_seconds=seconds, built_in_seconds=built_in)
+    return {"toleration": toleration, "deadline": after(START, seconds)}
+
+
+@pytest.mark.parametrize(
+    ("edits", "goes_on"),
+    [
+        pytest.param([(8, 28), (200, 220)], 28, id="moved behind it"),
+        pytest.param([(8, 28), (28, 48)], None, id="moved to it"),
+        pytest.param([(8, 28), (200, 220), (300, 320)], 28, id="moved twice"),
+        pytest.param([(8, 28), (5, 25), (26, 46)], None, id="shortened and moved before the timer"),
+        pytest.param([(8, None), (200, None)], None, id="without a backstop"),
+        pytest.param([(8, 18_446_744_074), (200, 220)], 0, id="seconds that overflow"),
+    ],
+)
+@pytest.mark.parametrize("kind", [DecisionKind.MOVED, DecisionKind.WITHDRAWN])
+def test_an_edit_that_outlasts_the_backstop_says_so(
+    edits: list[tuple[int, int | None]], goes_on: int | None, kind: DecisionKind
+) -> None:
+    first, *later = edits
+    scheduled = told(decision(DecisionKind.SCHEDULED, **for_seconds(*first)))
+    text = last_of(scheduled, *(told(decision(kind, **for_seconds(*each))) for each in later))
+    _, _, sentence = text.partition(" The built-in controller ")
+    at = None if goes_on is None else after(START, goes_on)
+    assert sentence == ("" if at is None else f"goes on at {at}: no edit moves its timer.")
+
+
+def test_another_window_has_a_timer_of_its_own() -> None:
+    scheduled = told(decision(DecisionKind.SCHEDULED, **for_seconds(8, 28)))
+    moved = decision(DecisionKind.MOVED, window_start=LATER, **for_seconds(200, 220))
+    assert "built-in controller" not in last_of(scheduled, told(moved))
+    other = decision(DecisionKind.MOVED, taint=BareTaint(key="o", effect="NoExecute"), **for_seconds(200, 220))
+    assert "built-in controller" not in last_of(scheduled, told(other))
+
+
 def test_another_reason_with_the_same_deadline_is_told() -> None:
     other = issued(taint=BareTaint(key="other", effect="NoExecute"))
     assert last_of(told(decision(DecisionKind.SCHEDULED)), told(other)) == (

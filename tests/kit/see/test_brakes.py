@@ -8,9 +8,12 @@ import pytest
 
 from evictstream.kit.cli.brake_table import brakes_kind
 from evictstream.kit.see.brakes import SeenBrakeState, count_held, listed_brakes
+from evictstream.models.eviction import RuleParameters
+from evictstream.models.eviction.backstop import outlasted_by_brake
 from evictstream.models.instants import SECOND_US, instant_text
 from evictstream.models.messages.brake import Brake, decode_brake
 from evictstream.models.steering.selection import selection_text
+from evictstream.streams.cli.backstop import outlasted_text
 from evictstream.streams.cli.lists import ListTable
 from tests.harness.rows import NOON_US, State
 from tests.kit.see.test_evictions import SETTINGS, UNREACHABLE
@@ -81,3 +84,25 @@ def test_due_evictions_are_counted_for_each_brake() -> None:
     counted = count_held(brakes, read_rows(rows), at_us)
     listed = {one.id: one.evictions for one in listed_brakes(brakes, at_us, counted)}
     assert listed == {"all": 2, "other": 0, "zone": 0, "other-zone": 2}
+
+
+def test_a_brake_shows_when_the_built_in_controller_goes_on() -> None:
+    rows = State(SETTINGS)
+    rows.node("lab", "n-1", UNREACHABLE)
+    rows.pod("lab", "n-1", "slow", 60, more=3600)
+    rows.pod("lab", "n-1", "quick", 30, more=3600)
+    rows.node("other", "m-1", UNREACHABLE)
+    rows.pod("other", "m-1", "not-moved", 10)
+    brakes = read(
+        record("all"), record("lab", clusters=["lab"]), record("other", clusters=["other"]), appended_us=NOON_US
+    )
+    nodes = [stored.aggregate for stored in read_rows(rows).nodes()]
+    outlasted = outlasted_by_brake(brakes, nodes, NOON_US + 60 * SECOND_US, RuleParameters())
+    assert outlasted.keys() == {"all", "lab"}
+    listed = {one.id: one for one in listed_brakes(brakes, NOON_US + 60 * SECOND_US, outlasted=outlasted)}
+    first = instant_text(outlasted["all"].built_in_us)
+    assert [listed[name].built_in_at for name in ("all", "lab", "other")] == [first, first, None]
+    assert outlasted_text("all", outlasted["all"]) == (
+        f"the built-in controller goes on at {first} with the first of 2 pods that brake all holds"
+    )
+    assert outlasted_text("b", outlasted["all"]._replace(evictions=1), "eu").startswith("eu: the built-in controller")

@@ -84,6 +84,27 @@ def test_what_a_brake_holds_names_it(rows: State) -> None:
     assert not any(map(is_alarming, pending))
 
 
+@pytest.mark.parametrize(
+    ("brake", "goes_on"),
+    [
+        pytest.param({}, True, id="without-an-end"),
+        pytest.param({"endsAt": "2026-11-21T13:02:00.000000Z"}, True, id="ends-after-it"),
+        pytest.param({"endsAt": "2026-11-21T12:30:00.000000Z"}, False, id="ends-before-it"),
+    ],
+)
+def test_what_is_held_says_when_it_goes_on(brake: dict[str, str], goes_on: bool) -> None:  # noqa: FBT001 - a case
+    rows = State(SETTINGS)
+    rows.node("lab", "n-1", UNREACHABLE)
+    rows.pod("lab", "n-1", "moved", 20, more=3600)
+    rows.pod("lab", "n-1", "not-moved", 20)
+    brakes, at_us = brakes_of(record("b-1", **brake), appended_us=NOON_US), NOON_US + 60 * SECOND_US
+    found = {one.pod: one for one in pending_evictions(read(rows), at_us, SILENCES, Steering(brakes))}
+    at = "2026-11-21T13:00:24.000000Z" if goes_on else None
+    assert {name: one.built_in_at for name, one in found.items()} == {"moved": at, "not-moved": None}
+    assert gate_or_result(found["moved"]) == ("held b-1, built-in at 13:00Z" if goes_on else "held b-1")
+    assert pending_evictions(read(rows), at_us, SILENCES)[0].built_in_at is None
+
+
 def test_what_is_due_waits_for_a_worker_or_a_gate(rows: State) -> None:
     assert seen(rows, 60)["quick"].state is SeenState.DUE
     assert seen(rows, 60)["quick"].gate is None

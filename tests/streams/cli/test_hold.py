@@ -19,6 +19,7 @@ from evictstream.streams.cli.main import run as run_here
 from evictstream.streams.cli.steering_records import REMEMBERED_SECONDS
 from evictstream.streams.errors import ExitCode
 from evictstream.streams.settings import Settings
+from tests.harness.rows import State
 from tests.models.steering.test_brakes import record
 from tests.streams.cli.running import run
 
@@ -123,6 +124,78 @@ def test_only_the_newest_brakes_that_are_over_are_kept(declared: Settings, monke
             writer.write(decode_brake(record(name, releasedBy="anna")))
         writer.remove_old(writer.brakes.standing["second"].appended_us + 61 * SECOND_US)
         assert writer.brakes.standing.keys() == {"second"}
+
+
+@pytest.fixture
+def moved(declared: Settings) -> Settings:
+    """A pod of `lab` whose spec has ten years more, one of `prod` whose spec has 20 s more, and one without."""
+    rows = State(declared)
+    for cluster, more in (("lab", 315_360_000), ("prod", 20), ("plain", None)):
+        rows.node(cluster, "n-1", {"key": "k", "effect": "NoExecute"})
+        rows.pod(cluster, "n-1", f"of-{cluster}", 8, more=more)
+    rows.write()
+    return declared
+
+
+BUILT_IN_OF_PROD = "2026-11-21T12:00:36.000000Z"
+
+
+@pytest.mark.kafka
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        pytest.param(["--cluster", "lab", "--for", "2h"], "", id="ends before"),
+        pytest.param(["--cluster", "plain", "--until-released"], "", id="not moved"),
+        pytest.param(
+            ["--cluster", "lab", "--until-released"],
+            "goes on at 2036-11-18T12:00:12.000000Z with the pod that brake b1 holds",
+            id="no end",
+        ),
+        pytest.param(
+            ["--all", "--until-released", "-o", "json"],
+            f"goes on at {BUILT_IN_OF_PROD} with the first of 2 pods that brake b1 holds",
+            id="all",
+        ),
+    ],
+)
+def test_a_brake_that_outlasts_the_backstop_says_so(options: list[str], told: str, moved: Settings) -> None:
+    held = run(moved, "hold", *WHY, "--id", "b1", *options)
+    assert held.returncode == 0
+    assert held.stderr.decode() == (f"evictstream: the built-in controller {told}\n" if told else "")
+    assert held.stdout.startswith((b"brake b1 holds", b"{"))
+
+
+@pytest.mark.kafka
+def test_lists_of_brakes_say_what_outlasts_the_backstop(moved: Settings) -> None:
+    for name, options in (("all", ("--all", "--until-released")), ("lab", ("--cluster", "lab", "--for", "2h"))):
+        assert run(moved, "hold", *WHY, "--id", name, *options).returncode == 0
+    brakes = {one["id"]: one.get("builtInAt") for one in shown(moved)}
+    assert brakes == {"all": BUILT_IN_OF_PROD, "lab": None}
+    for more in ([], ["--count"]):
+        listed = run(moved, "holds", *more)
+        assert (listed.returncode, len(listed.stdout.splitlines())) == (0, 3)
+        told = f"the built-in controller goes on at {BUILT_IN_OF_PROD} with the first of 2 pods that brake all holds"
+        assert listed.stderr.decode() == f"evictstream: {told}\n"
+    assert run(moved, "holds", "-o", "name").stdout == b"all\nlab\n"
+
+
+@pytest.mark.kafka
+def test_a_state_that_cannot_be_read_is_a_line(declared: Settings) -> None:
+    for arguments in (["hold", *WHY, "--all", "--for", "2h", "--id", "b1"], ["holds"], ["holds", "-o", "json"]):
+        found = run(declared, *arguments, EVICTSTREAM_APPLICATION_ID="nothing")
+        assert (found.returncode, b"b1" in found.stdout) == (0, True)
+        assert b"whether the built-in controller goes on before the end is not known: " in found.stderr
+
+
+@pytest.mark.kafka
+def test_each_region_says_what_outlasts_its_backstop(moved: Settings) -> None:
+    (dead,) = free_ports(1)
+    regions = f"near={moved.required_bootstrap_servers()} far=127.0.0.1:{dead}"
+    told = f"evictstream: near: the built-in controller goes on at {BUILT_IN_OF_PROD} with the first of 2 pods"
+    for arguments in (["hold", *WHY, "--all", "--until-released", "--id", "b1"], ["holds"]):
+        found = run(moved, *arguments, EVICTSTREAM_REGIONS=regions, EVICTSTREAM_ADMIN_TIMEOUT_SECONDS="0.5")
+        assert found.returncode == ExitCode.FOUND_PROBLEM
+        assert told in found.stderr.decode()
 
 
 @pytest.mark.kafka

@@ -1,0 +1,98 @@
+"""What outlasts the backstop: Kubernetes' own controller evicts a pod that something holds (semantics.md 12.12).
+
+Neither brake nor policy moves the seconds of a spec. Where these are a backstop, that controller goes on by them.
+"""
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+import msgspec
+
+from evictstream.models.eviction.decision import Coverages, built_in_due
+from evictstream.models.eviction.held_attempts import subject_of
+from evictstream.models.eviction.rule_parameters import RuleParameters
+from evictstream.models.eviction.state import NodeAggregate, NodeState, PodState
+from evictstream.models.steering.brakes import Brakes, StandingBrake
+
+
+class Outlasted(NamedTuple):
+    """Evictions that a brake holds for longer than Kubernetes' own controller waits.
+
+    Attributes:
+        built_in_us: when that controller evicts the first of their pods, microseconds since 1970.
+        evictions: how many there are.
+    """
+
+    built_in_us: int
+    evictions: int
+
+
+def built_in_goes_on_us(
+    node: NodeState | None,
+    pod: PodState,
+    rules: RuleParameters,
+    *,
+    until_us: int | None,
+    coverages: Coverages | None = None,
+) -> int | None:
+    """Return when Kubernetes' own controller evicts a pod that is held; None if it does not before the hold ends.
+
+    The tolerations themselves say that a policy has left it something to do: no setting of a cluster is asked.
+
+    Args:
+        node: of the pod.
+        pod: with an eviction; what has left is exempt.
+        rules: `comparison_operators` matters here.
+        until_us: when the hold ends, microseconds since 1970; None for a hold without an end.
+        coverages: cache for this node only, as `decide` has one.
+    """
+    if node is None or pod.exemptions or all(one.built_in_seconds is msgspec.UNSET for one in pod.tolerations):
+        return None
+    due = built_in_due(node, pod, rules, coverages)
+    if due is None or (until_us is not None and until_us <= due.deadline_us):
+        return None
+    return due.deadline_us
+
+
+def outlasted_by_brake(
+    brakes: Brakes, aggregates: Iterable[NodeAggregate], now_us: int, rules: RuleParameters
+) -> dict[str, Outlasted]:
+    """Find what each brake holds for longer than Kubernetes' own controller waits, by the id of the brake.
+
+    An eviction whose deadline lies ahead counts, if the brake will hold it. Brakes that outlast nothing are left out.
+    """
+    found: dict[str, Outlasted] = {}
+    of_cluster: dict[str, tuple[StandingBrake, ...]] = {}
+    for aggregate in aggregates:
+        cluster = aggregate.cluster
+        if cluster not in of_cluster:
+            of_cluster[cluster] = brakes.of_cluster(cluster, now_us)
+        if of_cluster[cluster]:
+            coverages: Coverages = {}
+            for pod in aggregate.pods.values():
+                _compare(aggregate, pod, of_cluster[cluster], now_us, rules=rules, coverages=coverages, found=found)
+    return found
+
+
+def _compare(
+    aggregate: NodeAggregate,
+    pod: PodState,
+    standing: Iterable[StandingBrake],
+    now_us: int,
+    *,
+    rules: RuleParameters,
+    coverages: Coverages,
+    found: dict[str, Outlasted],
+) -> None:
+    eviction = pod.eviction
+    if eviction is None:
+        return
+    first_us = built_in_goes_on_us(aggregate.node, pod, rules, until_us=None, coverages=coverages)
+    if first_us is None:
+        return
+    subject = subject_of(aggregate, pod, eviction, eviction.due)
+    for one in standing:
+        hold = one.hold(subject, now_us)
+        if hold is not None and (hold.until_us is None or hold.until_us > first_us):
+            known = found.get(one.brake.id, Outlasted(first_us, 0))
+            found[one.brake.id] = Outlasted(min(known.built_in_us, first_us), known.evictions + 1)

@@ -1,0 +1,88 @@
+"""semantics.md 12.12: which holds outlast the time that Kubernetes' own controller waits."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from evictstream.models.eviction import RuleParameters
+from evictstream.models.eviction.backstop import Outlasted, built_in_goes_on_us, outlasted_by_brake
+from evictstream.models.kubernetes import Taint, Toleration
+from tests.models.eviction.scene import CLUSTER, A, B, Scene, text, tolerate, us
+from tests.models.eviction.test_built_in import ON, moved
+from tests.models.steering.test_brakes import read, record
+
+NEVER = None
+
+
+@pytest.mark.parametrize(
+    ("taints", "tolerations", "until", "goes_on"),
+    [
+        pytest.param([A], [moved("a", 60, 3660)], NEVER, 3660, id="backstop"),
+        pytest.param([A], [moved("a", 60, 3660)], 3661, 3660, id="hold-ends-after-it"),
+        pytest.param([A], [moved("a", 60, 3660)], 3660, None, id="hold-ends-with-it"),
+        pytest.param([A], [moved("a", 60)], NEVER, None, id="handover"),
+        pytest.param([A], [tolerate("a", 60)], NEVER, None, id="not-moved"),
+        pytest.param([A, B], [moved("a", 60, 3660), moved("b", 30)], NEVER, 3660, id="the-other-by-handover"),
+        pytest.param([A, B], [moved("a", 60, 3660), tolerate("b", 90)], NEVER, 90, id="the-other-not-moved"),
+        pytest.param([A], [moved("a", 60, 9_223_372_037)], NEVER, None, id="overflows-to-never"),
+    ],
+)
+def test_a_hold_is_outlasted_by_what_the_spec_has(
+    taints: list[Taint], tolerations: list[Toleration], until: int | None, goes_on: int | None
+) -> None:
+    scene = Scene()
+    scene.pod(0, *tolerations)
+    scene.node(0, *taints)
+    pod, until_us = scene.aggregate.pods["pod-1"], None if until is None else us(until)
+    found = built_in_goes_on_us(scene.aggregate.node, pod, RuleParameters(), until_us=until_us)
+    assert found == (None if goes_on is None else us(goes_on))
+
+
+def test_pods_that_terminate_or_are_nowhere_are_outlasted_by_nothing() -> None:
+    scene = Scene()
+    scene.pod(0, moved("a", 60, 3660))
+    pod = scene.aggregate.pods["pod-1"]
+    assert built_in_goes_on_us(scene.aggregate.node, pod, ON, until_us=None) is None
+    scene.node(0, A)
+    assert built_in_goes_on_us(scene.aggregate.node, pod, ON, until_us=None) == us(3660)
+    scene.pod(1, moved("a", 60, 3660), terminating=True)
+    assert built_in_goes_on_us(scene.aggregate.node, pod, ON, until_us=None) is None
+
+
+@pytest.mark.parametrize(
+    ("brake", "outlasted"),
+    [
+        pytest.param({}, (3630, 3), id="all"),
+        pytest.param({"endsAt": text(3659), "spreadSeconds": 0}, (3630, 1), id="ends-behind-the-first"),
+        pytest.param({"endsAt": text(3630), "spreadSeconds": 0}, None, id="ends-with-the-first"),
+        pytest.param({"endsAt": text(3600), "spreadSeconds": 100_000}, (3630, 3), id="spreads-behind-all"),
+        pytest.param({"endsAt": text(20)}, None, id="ends-before-deadlines"),
+        pytest.param({"clusters": [CLUSTER]}, (3630, 3), id="this-cluster"),
+        pytest.param({"clusters": ["other"]}, None, id="another-cluster"),
+        pytest.param({"taints": ["b"]}, None, id="another-taint"),
+        pytest.param({"namespaces": ["shop"]}, None, id="another-namespace"),
+    ],
+)
+def test_a_brake_counts_what_it_outlasts(brake: dict[str, Any], outlasted: tuple[int, int] | None) -> None:
+    scene = Scene(ON)
+    scene.node(0, A)
+    scene.pod(0, moved("a", 60, 3660), uid="slow", name="slow")
+    scene.pod(0, moved("a", 30, 3630), uid="quick", name="quick")
+    scene.pod(0, moved("a", 90, 3690), uid="slower", name="slower")
+    scene.pod(0, moved("a", 10), uid="by-handover", name="by-handover")
+    scene.pod(0, tolerate("a", 10), uid="not-moved", name="not-moved")
+    scene.pod(0, moved("b", 10, 3610), uid="no-taint", name="no-taint")
+    brakes = read(record("b1", **brake), appended_us=us(0))
+    found = outlasted_by_brake(brakes, [scene.aggregate], us(1), ON)
+    assert found == ({} if outlasted is None else {"b1": Outlasted(us(outlasted[0]), outlasted[1])})
+
+
+def test_what_has_left_is_outlasted_by_nothing() -> None:
+    scene = Scene(ON)
+    scene.pod(0, moved("a", 60, 3660))
+    scene.node(0, A)
+    scene.run_until(60)
+    scene.pod(61, moved("a", 60, 3660), terminating=True)
+    assert outlasted_by_brake(read(record("b1"), appended_us=us(0)), [scene.aggregate], us(62), ON) == {}
