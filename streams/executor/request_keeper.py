@@ -28,7 +28,11 @@ _FAILED_SECONDS: Final = 5.0
 _MOST_AT_A_TURN: Final = 500
 
 _REFUSED_SECONDS: Final = 30.0
-"""Between two tries of a request whose withdrawal or deletion is refused. The others do not wait for it."""
+_WAITING_SECONDS: Final = 2.0
+"""Between two tries of a request whose withdrawal or deletion is refused, or fails for now, where the API server names
+no time. The others do not wait for it."""
+
+_FINAL: Final = frozenset({Meaning.REFUSED, Meaning.FAILED})
 
 
 class RequestKeeper(threading.Thread):
@@ -85,6 +89,7 @@ class RequestKeeper(threading.Thread):
         elif done.meaning in {Meaning.DONE, Meaning.GONE}:
             self._requests.watch.forget(state)
         elif done.meaning is not Meaning.CHANGED:  # else the watch shows what has changed
-            self._refused[state.name] = time.monotonic() + _REFUSED_SECONDS
+            seconds = _REFUSED_SECONDS if done.meaning in _FINAL else done.retry_after_seconds or _WAITING_SECONDS
+            self._refused[state.name] = time.monotonic() + min(seconds, _REFUSED_SECONDS)
             log.warning("EvictionRequest stays", cluster=self._cluster, eviction=state.name, reason=done.text)
         return None

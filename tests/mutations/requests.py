@@ -8,6 +8,7 @@ from tests.mutations.matching import Change
 
 STATES = "tests/models/execution/test_request_states.py"
 MODE = "tests/streams/executor/test_request_mode.py"
+DISORDER = "tests/streams/executor/test_requests_in_disorder.py"
 REQUESTS = "tests/streams/executor/test_eviction_requests.py"
 
 OF_REQUESTS = (
@@ -24,7 +25,12 @@ OF_REQUESTS = (
     Mutation(
         "withdraw nothing that an earlier executor has left",
         (Change(product.COMMAND_ANSWERS, "CommandAnswers._release_requests", "not known", "True"),),
-        (f"{MODE}::test_a_brake_withdraws_and_its_end_asks_again",),
+        (f"{MODE}::test_a_brake_withdraws_and_its_end_asks_again", DISORDER),
+    ),
+    Mutation(
+        "leave a request to its fate after one failure",
+        (Change(product.REQUEST_KEEPER, "RequestKeeper._step", "min(seconds, _REFUSED_SECONDS)", "3600.0"),),
+        (DISORDER,),
     ),
     Mutation(
         "withdraw what the next attempt goes on with",
