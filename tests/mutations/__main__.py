@@ -29,6 +29,7 @@ from tests.mutations.fleet import OF_FLEET
 from tests.mutations.group_and_brokers import OF_GROUP_AND_BROKERS
 from tests.mutations.guards import OF_GUARDS
 from tests.mutations.handed_over import OF_HANDED_OVER
+from tests.mutations.handover import OF_HANDOVER
 from tests.mutations.in_flight import OF_IN_FLIGHT
 from tests.mutations.matching import NoPlaceError, carry_out
 from tests.mutations.outages import OF_OUTAGES
@@ -62,6 +63,7 @@ ALL = (
     *OF_IN_FLIGHT,
     *OF_REQUESTS,
     *OF_HANDED_OVER,
+    *OF_HANDOVER,
     *OF_FLEET,
     *OF_GUARDS,
     *OF_TRAITS,
