@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import time
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
@@ -122,7 +123,7 @@ def _looked(regions: Mapping[str, Settings], readers: Mapping[str, BrakesReader]
         EvictstreamError: they are to be counted, and there is only one Kafka, whose rows cannot be read.
     """
     from evictstream.kit.see.brakes import count_held
-    from evictstream.models.eviction.backstop import outlasted_by_brake
+    from evictstream.models.eviction.backstop import outlasted_by
     from evictstream.streams.cli.regions import ask_regions
     from evictstream.streams.worker.service_config import cluster_rules
 
@@ -145,11 +146,12 @@ def _looked(regions: Mapping[str, Settings], readers: Mapping[str, BrakesReader]
         brakes, nodes = readers[name].brakes, [stored.aggregate for stored in one.state.nodes()]
         if is_counted:
             counted[name] = count_held(brakes, one.state, now_us)
-        outlasted[name] = outlasted_by_brake(brakes, nodes, now_us, cluster_rules(regions[name]).usual)
+        holders_of = functools.partial(brakes.of_cluster, now_us=now_us)
+        outlasted[name] = outlasted_by(holders_of, nodes, now_us, cluster_rules(regions[name]).usual)
     return _Looks(counted, outlasted, read.is_whole)
 
 
 def _tell_outlasted(looks: _Looks) -> None:
     for region, found in looks.outlasted.items():
         for brake_id, outlasted in found.items():
-            warn(outlasted_text(brake_id, outlasted, region))
+            warn(outlasted_text(f"brake {brake_id}", outlasted, region))

@@ -45,13 +45,16 @@ def apply(
 
     What the revision before held and the new one does not goes little by little, over the `spread` of the file (60s).
 
-    `--dry-run` reads the state, as `evictstream get` does: half a second for 100,000 pods.
+    If Kubernetes' own controller goes on with a pod before a policy lets it go, stderr says when
+    (docs/managed-clusters.md). The policies stand before the state is read for that, as `evictstream get` does: half a
+    second for 100,000 pods. `--dry-run` reads it too.
 
     Examples:
 
     * `evictstream policy apply agents.yaml --dry-run`
     * `evictstream policy apply agents.yaml nights.yaml`
     """
+    from evictstream.kit.cli.policy_backstop import read_and_tell_outlasted
     from evictstream.kit.cli.policy_files import read_policy_files
     from evictstream.kit.cli.policy_revisions import revised
     from evictstream.kit.see.policies import listed_policies
@@ -68,7 +71,7 @@ def apply(
             _remove_old(writer, reader.policies)
         written_now = {policy.name: policy.revision for policy in changed}
         standing = {one.name: one.policy.revision for one in listed_policies(reader.policies) if one.policy is not None}
-        revisions = standing | written_now
+        revisions, policies = standing | written_now, reader.policies
         if output is OutputFormat.JSON:
             print_json({one.name: revisions[one.name] for one in written})
         else:
@@ -76,6 +79,7 @@ def apply(
                 verb = "is now" if one.name in written_now else "stays"
                 say(f"policy {one.name} {verb} at revision {revisions[one.name]}")
     _warn_of_unknown(settings, changed)
+    read_and_tell_outlasted(settings, policies, changed)
     return ExitCode.DONE
 
 
@@ -291,6 +295,7 @@ def _preview(settings: Settings, policies: Policies, changed: list[Policy], outp
     import msgspec
 
     from evictstream.kit.cli.known_steering import known_steering
+    from evictstream.kit.cli.policy_backstop import tell_outlasted_by_policies
     from evictstream.kit.cli.seeing import read_known_cluster
     from evictstream.kit.see.policies import held_change
     from evictstream.kit.see.steering import Steering
@@ -303,6 +308,7 @@ def _preview(settings: Settings, policies: Policies, changed: list[Policy], outp
         brakes = newest().brakes
     read = read_known_cluster(settings, None)
     change = held_change(Steering(brakes, policies), Steering(brakes, after), read.state, now_us)
+    tell_outlasted_by_policies(settings, after, [one.name for one in changed if one.spec is not None], read.state)
     if output is OutputFormat.JSON:
         revisions = [msgspec.to_builtins(policy) for policy in changed]
         print_json({"policies": revisions, **{name: dict(counts) for name, counts in change._asdict().items()}})

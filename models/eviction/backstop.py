@@ -3,7 +3,7 @@
 Neither brake nor policy moves the seconds of a spec. Where these are a backstop, that controller goes on by them.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 import msgspec
@@ -12,11 +12,11 @@ from evictstream.models.eviction.decision import Coverages, built_in_due
 from evictstream.models.eviction.held_attempts import subject_of
 from evictstream.models.eviction.rule_parameters import RuleParameters
 from evictstream.models.eviction.state import NodeAggregate, NodeState, PodState
-from evictstream.models.steering.brakes import Brakes, StandingBrake
+from evictstream.models.steering.holds import Holder
 
 
 class Outlasted(NamedTuple):
-    """Evictions that a brake holds for longer than Kubernetes' own controller waits.
+    """Evictions that a brake or policy holds for longer than Kubernetes' own controller waits.
 
     Attributes:
         built_in_us: when that controller evicts the first of their pods, microseconds since 1970.
@@ -54,45 +54,56 @@ def built_in_goes_on_us(
     return due.deadline_us
 
 
-def outlasted_by_brake(
-    brakes: Brakes, aggregates: Iterable[NodeAggregate], now_us: int, rules: RuleParameters
+def outlasted_by(
+    holders_of: Callable[[str], Sequence[Holder]],
+    aggregates: Iterable[NodeAggregate],
+    now_us: int,
+    rules: RuleParameters,
 ) -> dict[str, Outlasted]:
-    """Find what each brake holds for longer than Kubernetes' own controller waits, by the id of the brake.
+    """Find what brakes or policies hold for longer than Kubernetes' own controller waits, by `Holder.holder`.
 
-    An eviction whose deadline lies ahead counts, if the brake will hold it. Brakes that outlast nothing are left out.
+    An eviction whose deadline lies ahead counts, if it will be held then. What outlasts nothing is left out, and so is
+    the limit of a policy: it names no instant.
+
+    Args:
+        holders_of: those of a cluster.
+        aggregates: nodes with their pods.
+        now_us: microseconds since 1970.
+        rules: `comparison_operators` matters here.
     """
     found: dict[str, Outlasted] = {}
-    of_cluster: dict[str, tuple[StandingBrake, ...]] = {}
+    of_cluster: dict[str, Sequence[Holder]] = {}
     for aggregate in aggregates:
         cluster = aggregate.cluster
         if cluster not in of_cluster:
-            of_cluster[cluster] = brakes.of_cluster(cluster, now_us)
+            of_cluster[cluster] = holders_of(cluster)
         if of_cluster[cluster]:
             coverages: Coverages = {}
             for pod in aggregate.pods.values():
-                _compare(aggregate, pod, of_cluster[cluster], now_us, rules=rules, coverages=coverages, found=found)
+                first_us = None
+                if pod.eviction is not None:
+                    first_us = built_in_goes_on_us(aggregate.node, pod, rules, until_us=None, coverages=coverages)
+                if first_us is not None:
+                    _compare(aggregate, pod, of_cluster[cluster], now_us, first_us=first_us, found=found)
     return found
 
 
 def _compare(
     aggregate: NodeAggregate,
     pod: PodState,
-    standing: Iterable[StandingBrake],
+    holders: Sequence[Holder],
     now_us: int,
     *,
-    rules: RuleParameters,
-    coverages: Coverages,
+    first_us: int,
     found: dict[str, Outlasted],
 ) -> None:
     eviction = pod.eviction
     if eviction is None:
         return
-    first_us = built_in_goes_on_us(aggregate.node, pod, rules, until_us=None, coverages=coverages)
-    if first_us is None:
-        return
     subject = subject_of(aggregate, pod, eviction, eviction.due)
-    for one in standing:
-        hold = one.hold(subject, now_us)
+    at_us = max(now_us, subject.due_us)
+    for one in holders:
+        hold = one.hold(subject, at_us)
         if hold is not None and (hold.until_us is None or hold.until_us > first_us):
-            known = found.get(one.brake.id, Outlasted(first_us, 0))
-            found[one.brake.id] = Outlasted(min(known.built_in_us, first_us), known.evictions + 1)
+            known = found.get(one.holder, Outlasted(first_us, 0))
+            found[one.holder] = Outlasted(min(known.built_in_us, first_us), known.evictions + 1)

@@ -18,13 +18,13 @@ if TYPE_CHECKING:
     from evictstream.streams.settings import Settings
 
 
-def outlasted_text(brake_id: str, outlasted: Outlasted, region: str = "") -> str:
-    """Say when the built-in controller goes on with what a brake holds."""
+def outlasted_text(holder: str, outlasted: Outlasted, region: str = "") -> str:
+    """Say when the built-in controller goes on with what a brake or policy holds, such as `brake b-1`."""
     from evictstream.models.instants import instant_text
 
     pods = "the pod" if outlasted.evictions == 1 else f"the first of {outlasted.evictions} pods"
     at = instant_text(outlasted.built_in_us)
-    return f"{in_region(region)}the built-in controller goes on at {at} with {pods} that brake {brake_id} holds"
+    return f"{in_region(region)}the built-in controller goes on at {at} with {pods} that {holder} holds"
 
 
 def tell_outlasted(regions: Mapping[str, Settings], standing: StandingBrake) -> None:
@@ -38,7 +38,7 @@ def tell_outlasted(regions: Mapping[str, Settings], standing: StandingBrake) -> 
         warn_not_known(problem, region)
     for region, outlasted in answers.found.items():
         if outlasted is not None:
-            warn(outlasted_text(standing.brake.id, outlasted, region))
+            warn(outlasted_text(f"brake {standing.brake.id}", outlasted, region))
 
 
 def warn_not_known(error: EvictstreamError, region: str = "") -> None:
@@ -49,7 +49,7 @@ def warn_not_known(error: EvictstreamError, region: str = "") -> None:
 def _outlasted(settings: Settings, standing: StandingBrake) -> Outlasted | None:
     """Read the rows of a brake's clusters, and find what it outlasts; None for nothing."""
     from evictstream.models.eviction import RowLoader
-    from evictstream.models.eviction.backstop import outlasted_by_brake
+    from evictstream.models.eviction.backstop import outlasted_by
     from evictstream.models.steering.brakes import Brakes
     from evictstream.streams.broker.admin import readable_partitions
     from evictstream.streams.partition.clusters import Clusters
@@ -69,5 +69,11 @@ def _outlasted(settings: Settings, standing: StandingBrake) -> Outlasted | None:
 
     with ProgressLine("reading the state") as line:
         read_rows(settings, partitions, load, lambda count: line.show(count, "rows"))
-    brakes, nodes = Brakes({brake.id: standing}), loader.aggregates.values()
-    return outlasted_by_brake(brakes, nodes, time.time_ns() // 1_000, cluster_rules(settings).usual).get(brake.id)
+    brakes, now_us = Brakes({brake.id: standing}), time.time_ns() // 1_000
+    found = outlasted_by(
+        lambda cluster: brakes.of_cluster(cluster, now_us),
+        loader.aggregates.values(),
+        now_us,
+        cluster_rules(settings).usual,
+    )
+    return found.get(brake.id)

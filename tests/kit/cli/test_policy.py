@@ -31,6 +31,7 @@ from evictstream.streams.broker.admin import declare_topics
 from evictstream.streams.broker.producers import open_producer
 from evictstream.streams.errors import ExitCode, WrongUseError
 from evictstream.streams.settings import Settings
+from tests.harness.rows import State
 from tests.models.steering.test_policies import policy_record
 from tests.streams.cli.running import run
 
@@ -340,6 +341,27 @@ def test_a_policy_is_applied_changed_and_deleted(declared: Settings, tmp_path: P
     assert run(declared, "policy", "delete", "agents", "odd", "--why", "done").returncode == ExitCode.FOUND_PROBLEM
     assert shown(declared) == []
     assert run(declared, "policy", "apply", file).stdout == b"policy agents is now at revision 4\n"
+
+
+@pytest.mark.kafka
+def test_a_policy_that_outlasts_the_backstop_says_so(declared: Settings, tmp_path: Path) -> None:
+    rows = State(declared)
+    rows.node("lab", "n-1", {"key": "k", "effect": "NoExecute"})
+    for name, more in (("moved", 20), ("not-moved", None)):
+        rows.pod("lab", "n-1", name, 8, more=more)
+    rows.write()
+    path = tmp_path / "p.yaml"
+    path.write_text("name: watch\nwhy: rehearsal\nobserve: true\n")
+    told = "the built-in controller goes on at 2026-11-21T12:00:32.000000Z with the pod that policy watch holds"
+    for options in (["--dry-run", "-o", "json"], []):
+        applied = run(declared, "policy", "apply", str(path), *options)
+        assert (applied.returncode, applied.stderr.decode()) == (0, f"evictstream: {told}\n")
+    path.write_text("name: watch\nwhy: rehearsal\npatience: 1h\n")
+    assert run(declared, "policy", "apply", str(path)).stderr == b""
+    path.write_text("name: watch\nwhy: rehearsal\nsettle: 1h\n")
+    unread = run(declared, "policy", "apply", str(path), EVICTSTREAM_APPLICATION_ID="nothing")
+    assert (unread.returncode, unread.stdout) == (0, b"policy watch is now at revision 3\n")
+    assert b"whether the built-in controller goes on before the end is not known: " in unread.stderr
 
 
 @pytest.mark.kafka

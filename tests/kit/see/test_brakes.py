@@ -9,7 +9,7 @@ import pytest
 from evictstream.kit.cli.brake_table import brakes_kind
 from evictstream.kit.see.brakes import SeenBrakeState, count_held, listed_brakes
 from evictstream.models.eviction import RuleParameters
-from evictstream.models.eviction.backstop import outlasted_by_brake
+from evictstream.models.eviction.backstop import outlasted_by
 from evictstream.models.instants import SECOND_US, instant_text
 from evictstream.models.messages.brake import Brake, decode_brake
 from evictstream.models.steering.selection import selection_text
@@ -97,12 +97,13 @@ def test_a_brake_shows_when_the_built_in_controller_goes_on() -> None:
         record("all"), record("lab", clusters=["lab"]), record("other", clusters=["other"]), appended_us=NOON_US
     )
     nodes = [stored.aggregate for stored in read_rows(rows).nodes()]
-    outlasted = outlasted_by_brake(brakes, nodes, NOON_US + 60 * SECOND_US, RuleParameters())
+    at_us = NOON_US + 60 * SECOND_US
+    outlasted = outlasted_by(lambda name: brakes.of_cluster(name, at_us), nodes, at_us, RuleParameters())
     assert outlasted.keys() == {"all", "lab"}
-    listed = {one.id: one for one in listed_brakes(brakes, NOON_US + 60 * SECOND_US, outlasted=outlasted)}
+    listed = {one.id: one for one in listed_brakes(brakes, at_us, outlasted=outlasted)}
     first = instant_text(outlasted["all"].built_in_us)
     assert [listed[name].built_in_at for name in ("all", "lab", "other")] == [first, first, None]
-    assert outlasted_text("all", outlasted["all"]) == (
+    assert outlasted_text("brake all", outlasted["all"]) == (
         f"the built-in controller goes on at {first} with the first of 2 pods that brake all holds"
     )
     assert outlasted_text("b", outlasted["all"]._replace(evictions=1), "eu").startswith("eu: the built-in controller")

@@ -7,11 +7,13 @@ from typing import Any
 import pytest
 
 from evictstream.models.eviction import RuleParameters
-from evictstream.models.eviction.backstop import Outlasted, built_in_goes_on_us, outlasted_by_brake
+from evictstream.models.eviction.backstop import Outlasted, built_in_goes_on_us, outlasted_by
 from evictstream.models.kubernetes import Taint, Toleration
+from evictstream.models.steering.brakes import Brakes
 from tests.models.eviction.scene import CLUSTER, A, B, Scene, text, tolerate, us
 from tests.models.eviction.test_built_in import ON, moved
 from tests.models.steering.test_brakes import read, record
+from tests.models.steering.test_policies import policy_record, read_policies
 
 NEVER = None
 
@@ -51,6 +53,10 @@ def test_pods_that_terminate_or_are_nowhere_are_outlasted_by_nothing() -> None:
     assert built_in_goes_on_us(scene.aggregate.node, pod, ON, until_us=None) is None
 
 
+def by_brakes(scene: Scene, brakes: Brakes, at: float) -> dict[str, Outlasted]:
+    return outlasted_by(lambda cluster: brakes.of_cluster(cluster, us(at)), [scene.aggregate], us(at), ON)
+
+
 @pytest.mark.parametrize(
     ("brake", "outlasted"),
     [
@@ -75,8 +81,9 @@ def test_a_brake_counts_what_it_outlasts(brake: dict[str, Any], outlasted: tuple
     scene.pod(0, tolerate("a", 10), uid="not-moved", name="not-moved")
     scene.pod(0, moved("b", 10, 3610), uid="no-taint", name="no-taint")
     brakes = read(record("b1", **brake), appended_us=us(0))
-    found = outlasted_by_brake(brakes, [scene.aggregate], us(1), ON)
-    assert found == ({} if outlasted is None else {"b1": Outlasted(us(outlasted[0]), outlasted[1])})
+    assert by_brakes(scene, brakes, 1) == (
+        {} if outlasted is None else {"b1": Outlasted(us(outlasted[0]), outlasted[1])}
+    )
 
 
 def test_what_has_left_is_outlasted_by_nothing() -> None:
@@ -85,4 +92,24 @@ def test_what_has_left_is_outlasted_by_nothing() -> None:
     scene.node(0, A)
     scene.run_until(60)
     scene.pod(61, moved("a", 60, 3660), terminating=True)
-    assert outlasted_by_brake(read(record("b1"), appended_us=us(0)), [scene.aggregate], us(62), ON) == {}
+    assert by_brakes(scene, read(record("b1"), appended_us=us(0)), 62) == {}
+
+
+@pytest.mark.parametrize(
+    ("spec", "outlasted"),
+    [
+        pytest.param({"observe": True}, True, id="observe"),
+        pytest.param({"settleSeconds": 3600}, False, id="settles-before"),
+        pytest.param({"settleSeconds": 3661}, True, id="settles-after"),
+        pytest.param({"limit": {"evictions": 1, "inSeconds": 86_400}}, False, id="limit"),
+        pytest.param({"patienceSeconds": 86_400}, False, id="patience"),
+        pytest.param({"observe": True, "for": {"namespaces": ["shop"]}}, False, id="another-namespace"),
+    ],
+)
+def test_a_policy_counts_what_it_outlasts(spec: dict[str, Any], outlasted: bool) -> None:  # noqa: FBT001 - a case
+    scene = Scene(ON)
+    scene.node(0, A)
+    scene.pod(0, moved("a", 60, 3660))
+    policies = read_policies(policy_record(spec=spec), appended_us=us(0))
+    found = outlasted_by(policies.of_cluster, [scene.aggregate], us(1), ON)
+    assert found == ({"policy/p": Outlasted(us(3660), 1)} if outlasted else {})
