@@ -95,12 +95,19 @@ def test_what_has_left_is_outlasted_by_nothing() -> None:
     assert by_brakes(scene, read(record("b1"), appended_us=us(0)), 62) == {}
 
 
+def window(begins: str, ends: str) -> dict[str, str]:
+    """Of a stage that begins at 02:15:53."""
+    return {"begins": begins, "ends": ends, "zone": "UTC"}
+
+
 @pytest.mark.parametrize(
     ("spec", "outlasted"),
     [
         pytest.param({"observe": True}, True, id="observe"),
         pytest.param({"settleSeconds": 3600}, False, id="settles-before"),
         pytest.param({"settleSeconds": 3661}, True, id="settles-after"),
+        pytest.param({"hold": {"outsideOf": [window("02:00", "02:16")]}}, True, id="window-closes-before-the-deadline"),
+        pytest.param({"hold": {"outsideOf": [window("02:30", "04:00")]}}, False, id="window-opens-before-the-backstop"),
         pytest.param({"limit": {"evictions": 1, "inSeconds": 86_400}}, False, id="limit"),
         pytest.param({"patienceSeconds": 86_400}, False, id="patience"),
         pytest.param({"observe": True, "for": {"namespaces": ["shop"]}}, False, id="another-namespace"),
