@@ -11,8 +11,29 @@ PREVIEW = "tests/kit/what_if/test_preview.py"
 PLACES = "tests/kit/what_if/test_places.py"
 FACTS = "tests/kit/what_if/test_facts.py"
 TABLES = "tests/kit/replay/test_cluster_tables.py"
+LEASES = "tests/kit/upstream/lifecycle/test_live_leases.py"
 
 OF_PREVIEWS = (
+    Mutation(
+        "judge nodes while the cache of leases is behind",
+        (Change(product.NODE_LIFECYCLE, "NodeLifecycle._judge", "leases.are_awaited", "False"),),
+        (LEASES,),
+    ),
+    Mutation(
+        "call a node silent whose lease could not be read",
+        (Change(product.LEASES, "WatchedLeases.look", "return LiveLease.UNREAD", "return LiveLease.AS_REMEMBERED"),),
+        (LEASES,),
+    ),
+    Mutation(
+        "call a node silent whose lease is another one",
+        (Change(product.LEASES, "WatchedLeases.look", "live.version == remembered.version", "True"),),
+        (LEASES,),
+    ),
+    Mutation(
+        "read leases without asking the limiter",
+        (Change(product.NODE_LIFECYCLE, "NodeLifecycle._judge", "now_us = yield API_REQUEST", "now_us = yield NOW"),),
+        (LEASES,),
+    ),
     Mutation(
         "foresee a pod with the taints that its node has now",
         (Change(product.WHAT_IF_PREVIEW, "_outcomes", "changed.node", "known.node"),),
