@@ -26,6 +26,7 @@ DELAY_SECONDS: Final = 30.0
 """A heartbeat counts from its `observedAt`, as events do, but at most so long before it was read: Kafka may be slow."""
 
 _MIRROR: Final = "kubernetes.io/config.mirror"
+_MOVED: Final = "evictstream.io/tolerations"
 
 
 class UsedFields(NamedTuple):
@@ -236,6 +237,7 @@ def used_fields(kind: str, item: Object) -> UsedFields:
             "tolerations": spec.get("tolerations"),
             "deleted": meta.get("deletionTimestamp"),
             "mirror": (meta.get("annotations") or {}).get(_MIRROR),
+            "moved": (meta.get("annotations") or {}).get(_MOVED),
             "phase": status.get("phase"),
         }
     return UsedFields(

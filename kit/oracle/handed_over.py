@@ -9,6 +9,8 @@ from evictstream.kit.oracle.reading import Json
 
 ANNOTATION = "evictstream.io/tolerations"
 _LARGEST_BYTES = 65_536
+_MOST_ENTRIES = 1_000
+_INT64 = range(-(2**63), 2**63)
 _TEXTS = ("key", "operator", "value", "effect")
 _SECONDS = ("tolerationSeconds", "builtInSeconds")
 
@@ -32,9 +34,10 @@ def in_force(tolerations: Sequence[Json], annotation: str | None) -> tuple[Json,
 def _entries(annotation: str) -> list[Json] | None:
     """Read the entries; none if the annotation counts as absent."""
     try:
-        if len(annotation.encode()) > _LARGEST_BYTES:
+        if len(annotation.encode()) > _LARGEST_BYTES or annotation.count("{") > _MOST_ENTRIES:
             return None
         entries = json.loads(annotation)
+        json.dumps(entries, ensure_ascii=False).encode()  # half a character is none
     except (ValueError, RecursionError):
         return None
     return entries if isinstance(entries, list) and all(map(_is_toleration, entries)) else None
@@ -44,7 +47,7 @@ def _is_toleration(entry: object) -> bool:
     return (
         isinstance(entry, dict)
         and all(entry.get(name) is None or type(entry[name]) is str for name in _TEXTS)
-        and all(entry.get(name) is None or type(entry[name]) is int for name in _SECONDS)
+        and all(entry.get(name) is None or (type(entry[name]) is int and entry[name] in _INT64) for name in _SECONDS)
     )
 
 

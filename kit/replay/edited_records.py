@@ -68,7 +68,10 @@ def _edited_annotation(annotations: Any, seconds: Mapping[str, int]) -> dict[tup
         By key and seconds of the spec the seconds that it would have: as much later as before.
     """
     text = (annotations or {}).get(TOLERATIONS_ANNOTATION)
-    entries: list[dict[str, Any]] = [] if text is None else _decode_entries(text)
+    try:
+        entries: list[dict[str, Any]] = [] if text is None else _decode_entries(text)
+    except DECODE_ERRORS:  # it counts as absent
+        return None
     instead: dict[tuple[str, int], int] | None = None
     for entry in entries:
         key, before, built_in = entry.get("key"), entry.get("tolerationSeconds"), entry.get("builtInSeconds")

@@ -35,7 +35,7 @@ from evictstream.models.eviction.step import (
     Step,
 )
 from evictstream.models.eviction.transitions import OUTSTANDING, Transition
-from evictstream.models.kubernetes.handed_over import is_same_in_force
+from evictstream.models.kubernetes.handed_over import in_spec, is_same_in_force
 from evictstream.models.kubernetes.resource_versions import (
     Version,
     is_newer,
@@ -92,7 +92,7 @@ def apply_pod(aggregate: NodeAggregate, event: PodEvent, rules: RuleParameters, 
     pod = aggregate.pods.get(seen.uid)
     if pod is None:
         return _add(aggregate, event, version, rules, opened)
-    if version == pod.version:
+    if version == pod.version and not _tells_of_a_move(event, pod):
         return DUPLICATE if seen.traits == pod.traits else _take_traits(aggregate, pod, event)
     if is_older(version, pod.version):
         return STALE
@@ -312,6 +312,12 @@ def _add(aggregate: NodeAggregate, event: PodEvent, version: Version, rules: Rul
     step.write_pod(pod)
     reconcile(step, pod)
     return step.finish()
+
+
+def _tells_of_a_move(event: PodEvent, pod: PodState) -> bool:
+    """Return whether a record of the known version has an annotation that a feed of before has left out."""
+    seen, known = event.pod.tolerations, pod.tolerations
+    return seen is not known and in_spec(seen) is not seen and in_spec(seen) == known
 
 
 def _take(aggregate: NodeAggregate, pod: PodState, event: PodEvent, exemptions: int) -> None:

@@ -8,7 +8,7 @@ An annotation that cannot be read counts as absent: the spec is there, and reada
 """
 
 from functools import lru_cache
-from typing import Final, NamedTuple, TypeAlias
+from typing import Annotated, Final, NamedTuple, TypeAlias
 
 import msgspec
 
@@ -27,6 +27,9 @@ from evictstream.models.kubernetes.tolerations import (
 
 LARGEST_ANNOTATION_BYTES: Final = 65_536
 """Of the text in UTF-8; a larger one counts as absent. The policy moves up to some 300 tolerations: 37,000 bytes."""
+
+MOST_ENTRIES: Final = 1_000
+"""Opening braces of an annotation; with more it counts as absent. As many tolerations as a pod may have."""
 
 _NANOSECONDS: Final = 1_000_000_000
 _LAST_COUNTED_SECONDS: Final = (2**63 - 1) // _NANOSECONDS
@@ -48,8 +51,12 @@ class HandedOver(NamedTuple):
     is_unreadable: bool = False
 
 
+_Int64 = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
+
+
 class _Entry(TolerationObject, gc=False, rename="camel"):
-    built_in_seconds: int | None = None
+    toleration_seconds: _Int64 | None = None
+    built_in_seconds: _Int64 | None = None
 
 
 _text: Final = msgspec.json.Decoder(str)
@@ -150,7 +157,9 @@ def _read(annotation: str) -> list[_Entry] | None:
         return None
     try:
         text = annotation.encode()
-        return None if len(text) > LARGEST_ANNOTATION_BYTES else _entries.decode(text)
+        if len(text) > LARGEST_ANNOTATION_BYTES or text.count(b"{") > MOST_ENTRIES:
+            return None
+        return _entries.decode(text)
     except _BROKEN:
         return None
 

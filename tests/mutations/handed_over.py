@@ -36,8 +36,8 @@ OF_HANDED_OVER = (
             Change(
                 product.HANDED_OVER,
                 "_read",
-                "None if len(text) > LARGEST_ANNOTATION_BYTES else _entries.decode(text)",
-                "_entries.decode(text)",
+                "len(text) > LARGEST_ANNOTATION_BYTES",
+                "False",
             ),
         ),
         (READING,),

@@ -328,3 +328,11 @@ def test_replaced_seconds_are_moved_as_those_before(mover: Mover) -> None:
     (edited,) = with_toleration_seconds(records, {"a": 7})
     (expected,) = Seen().pod(0, tolerate("a", 7), B5, moved_by=mover).records
     assert json.loads(edited.value or b"") == json.loads(expected.value or b"")
+
+
+def test_seconds_are_replaced_beside_an_unreadable_annotation() -> None:
+    def unreadable(tolerations: list[Json], _uid: str, _version: int) -> tuple[Json, list[Json]]:
+        return {"evictstream.io/tolerations": "nonsense"}, tolerations
+
+    (edited,) = with_toleration_seconds(Seen().pod(0, A100, moved_by=unreadable).records, {"a": 7})
+    assert json.loads(edited.value or b"")["object"]["spec"]["tolerations"] == [tolerate("a", 7)]

@@ -151,3 +151,14 @@ def test_rules_of_a_cluster_go_by_its_name() -> None:
     rules = ClusterRules(RuleParameters(), ["eks-*", "gke-1"])
     assert [rules.of(name).built_in for name in ("eks-1", "gke-1", "gke-11", "lab")] == [True, True, False, False]
     assert not ClusterRules(RuleParameters()).of("eks-1").built_in
+
+
+def test_annotation_that_a_feed_left_out_counts_later() -> None:
+    scene = Scene(ON)
+    scene.pod(0, Toleration("a", "Exists", "", NO_EXECUTE, 3660), version="7")
+    scene.node(0, A)
+    assert scene.actions == []
+    scene.pod(5, moved("a", 60, 3660), version="7")
+    assert scene.deadline == 60
+    assert scene.pod(6, Toleration("a", "Exists", "", NO_EXECUTE, 3660), version="7").effect is InputEffect.DUPLICATE
+    assert scene.deadline == 60

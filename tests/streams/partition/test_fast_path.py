@@ -23,7 +23,7 @@ from evictstream.models.messages.plain_pods import decode_plain_pod
 from evictstream.models.messages.unreadable import Unreadable
 from evictstream.streams.engine.core.logic import SLICE_COST, Part
 from evictstream.streams.engine.core.outbox import Outbox
-from evictstream.streams.partition.fast_path import LARGE_BYTES, FastPath
+from evictstream.streams.partition.fast_path import LARGE_BYTES, FastPath, _texts
 from tests.harness.examples import examples
 
 KEY = b"lab"
@@ -265,6 +265,16 @@ def test_unreadable_annotation_goes_through_apply_pod() -> None:
     aggregate = known()
     assert not fast(aggregate, pod)
     assert isinstance(step(aggregate, pod), Changes)
+
+
+def test_foreign_annotation_leaves_the_text_of_the_common_list() -> None:
+    aggregate = known()
+    assert fast(aggregate, with_change("x", 1)) is True
+    kept = _texts[id(aggregate.pods["u"].tolerations)]
+    pod = with_change("metadata.annotations", {"evictstream.io/tolerations": '[{"key":"x"}]'})
+    pod["metadata"]["resourceVersion"] = "102"
+    assert fast(aggregate, pod) is True
+    assert _texts[id(aggregate.pods["u"].tolerations)] is kept
 
 
 LISTS = POD["spec"]["tolerations"], [{"kind": "Job", "name": "j", "controller": True}]
