@@ -1,7 +1,8 @@
 """Nodes and pods with one resource version for all, and what happens to them: lists, watches, deletes, patches.
 
 It keeps what counts of a real API server: lists in pages of one version, watches that begin at a version, 410 for
-versions that are forgotten, UIDs as preconditions, pods that terminate for a while. Names are unique over namespaces.
+versions that are forgotten, UIDs as preconditions, pods that terminate for a while. Names are unique over namespaces,
+except those of EvictionRequests.
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ class FakeCluster:
     Attributes:
         uid: of the namespace `kube-system`.
         version: the newest resource version.
-        objects: by kind and name. Change them by `put` and `remove`.
+        objects: by kind and name, EvictionRequests by `stored_name`. Change them by `put` and `remove`.
         events: by name, as they were created and patched.
         forbidden: `delete pods` and the like: an access review says no, and so does the request itself.
         termination_seconds: how long a deleted pod terminates; None: it is gone at once.
@@ -83,11 +84,13 @@ class FakeCluster:
             yield
 
     def put(self, kind: str, name: str, *, uid: str | None = None, **parts: Object) -> Object:
-        """Add an object, or change the one of this name; returns it."""
+        """Add an object, or change the one of this name, as in `objects`; returns it."""
         with self._changed:
             stored = self.objects.get((kind, name))
             before: Object = stored if stored is not None and uid is None else {}
             meta: Object = {"name": name, "uid": uid or str(uuid.uuid4())} | before.get("metadata", {})
+            if kind == EVICTION_REQUEST:
+                meta["namespace"], _, meta["name"] = name.partition("/")
             if kind == "Pod":
                 meta.setdefault("namespace", NAMESPACE)
             merged = {**before, **parts, "metadata": meta | parts.get("metadata", {})}
@@ -226,7 +229,7 @@ class FakeCluster:
         return pod
 
     def _stored(self, kind: str, request: FakeRequest) -> Object | None:
-        stored = self.objects.get((kind, request.name))
+        stored = self.objects.get((kind, stored_name(kind, request.namespace, request.name)))
         return stored if stored and stored["metadata"].get("namespace", "") == request.namespace else None
 
     def _change(self, kind: str, type_: str, changed: Object) -> Object:
@@ -234,10 +237,16 @@ class FakeCluster:
         self.version += 1
         changed = copy.deepcopy({**changed, "metadata": changed["metadata"] | {"resourceVersion": str(self.version)}})
         if type_ != "DELETED":
-            self.objects[kind, changed["metadata"]["name"]] = changed
+            meta = changed["metadata"]
+            self.objects[kind, stored_name(kind, meta.get("namespace", ""), meta["name"])] = changed
         self._changes.append(WatchedChange(self.version, kind, type_, changed))
         self._changed.notify_all()
         return changed
+
+
+def stored_name(kind: str, namespace: str, name: str) -> str:
+    """Return the name by which an object is stored: with the namespace if names are unique only there."""
+    return f"{namespace}/{name}" if kind == EVICTION_REQUEST else name
 
 
 def head(kind: str) -> Object:

@@ -14,6 +14,7 @@ from evictstream.kit.conformance.fake_cluster import (
     EVICTION_REQUESTS,
     LIFECYCLE_VERSION,
     FakeCluster,
+    stored_name,
 )
 from evictstream.kit.conformance.fake_faults import FakeAnswer, FakeRequest, Object, refusal
 from evictstream.kit.conformance.fake_patches import patched
@@ -53,13 +54,13 @@ def create_request(api: FakeCluster, request: FakeRequest) -> tuple[FakeAnswer, 
     if problem:
         return _invalid(name, problem), None
     with api.changing():
-        if (EVICTION_REQUEST, name) in api.objects:
+        if (EVICTION_REQUEST, _key(request, name)) in api.objects:
             return _refused(
                 409, f'{EVICTION_REQUESTS}.{LIFECYCLE} "{name}" already exists', name, "AlreadyExists"
             ), None
         kept: Object = {key: meta[key] for key in _KEPT if key in meta}
-        kept |= {"namespace": request.namespace, "generation": 1}
-        stored = api.put(EVICTION_REQUEST, name, metadata=kept, spec=body["spec"], status={})
+        kept["generation"] = 1
+        stored = api.put(EVICTION_REQUEST, _key(request, name), metadata=kept, spec=body["spec"], status={})
     return FakeAnswer(201, _whole(stored)), None
 
 
@@ -85,7 +86,7 @@ def patch_request(api: FakeCluster, request: FakeRequest) -> tuple[FakeAnswer, s
         meta = {key: after["metadata"].get(key) or {} for key in ("labels", "annotations")}
         meta["generation"] = stored["metadata"]["generation"] + (spec != before)
         if spec != before or any(meta[key] != (stored["metadata"].get(key) or {}) for key in ("labels", "annotations")):
-            stored = api.put(EVICTION_REQUEST, request.name, metadata=stored["metadata"] | meta, spec=spec)
+            stored = api.put(EVICTION_REQUEST, _key(request), metadata=stored["metadata"] | meta, spec=spec)
         return FakeAnswer(200, _whole(stored)), None
 
 
@@ -101,7 +102,7 @@ def patch_request_status(api: FakeCluster, request: FakeRequest) -> tuple[FakeAn
         status, before = after.get("status") or {}, stored.get("status") or {}
         if (status.get("observedGeneration") or 0) < (before.get("observedGeneration") or 0):
             return _invalid(request.name, "status.observedGeneration: Invalid value: cannot decrement"), None
-        return FakeAnswer(200, _whole(api.put(EVICTION_REQUEST, request.name, status=status))), None
+        return FakeAnswer(200, _whole(api.put(EVICTION_REQUEST, _key(request), status=status))), None
 
 
 def delete_request(api: FakeCluster, request: FakeRequest) -> tuple[FakeAnswer, str | None]:
@@ -113,7 +114,7 @@ def delete_request(api: FakeCluster, request: FakeRequest) -> tuple[FakeAnswer, 
         unmet = _unmet(request.name, stored, request.body.get("preconditions") or {})
         if unmet is not None:
             return unmet, None
-        api.remove(EVICTION_REQUEST, request.name)
+        api.remove(EVICTION_REQUEST, _key(request))
         uid = stored["metadata"]["uid"]
     about = {"name": request.name, "group": LIFECYCLE, "kind": EVICTION_REQUESTS, "uid": uid}
     done = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": about}
@@ -121,8 +122,11 @@ def delete_request(api: FakeCluster, request: FakeRequest) -> tuple[FakeAnswer, 
 
 
 def _stored(api: FakeCluster, request: FakeRequest) -> Object | None:
-    stored = api.objects.get((EVICTION_REQUEST, request.name))
-    return stored if stored and stored["metadata"]["namespace"] == request.namespace else None
+    return api.objects.get((EVICTION_REQUEST, _key(request)))
+
+
+def _key(request: FakeRequest, name: str = "") -> str:
+    return stored_name(EVICTION_REQUEST, request.namespace, name or request.name)
 
 
 def _whole(stored: Object) -> Object:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import enum
 import hashlib
-from typing import Final
+from typing import Final, NamedTuple
 
 import msgspec
 
@@ -46,6 +46,13 @@ _LONGEST_MESSAGE: Final = 500
 _LABEL_DIGITS: Final = 32
 
 
+class RequestKey(NamedTuple):
+    """What a request is found by. Whoever may create requests in another namespace may choose any name there."""
+
+    namespace: str
+    name: str
+
+
 class RequestState(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """An EvictionRequest as the API server has it.
 
@@ -76,6 +83,11 @@ class RequestState(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     cluster_label: str = ""
     is_withdrawn_here: bool = False
     is_deleting: bool = False
+
+    @property
+    def key(self) -> RequestKey:
+        """What it is found by."""
+        return RequestKey(self.namespace, self.name)
 
     @property
     def is_noticed(self) -> bool:
@@ -181,6 +193,11 @@ def cluster_label(cluster: str) -> str:
     return hashlib.sha256(cluster.encode()).hexdigest()[:_LABEL_DIGITS]
 
 
+def request_key(command: EvictionCommand) -> RequestKey:
+    """Return what the EvictionRequest for a command is found by: its name is the eviction's id."""
+    return RequestKey(command.namespace, command.eviction_id)
+
+
 def request_body(command: EvictionCommand) -> dict[str, object]:
     """Return the EvictionRequest for a command: its name is the eviction's id, its owner the pod."""
     pod = {"name": command.pod, "uid": command.pod_uid}
@@ -211,9 +228,9 @@ def withdrawal_body(state: RequestState) -> dict[str, object]:
 
 
 def is_for(state: RequestState, command: EvictionCommand) -> bool:
-    """Whether a request with the name of the command's eviction asks for it."""
-    asked = (state.requester, state.cluster_label, state.pod, state.pod_uid)
-    return asked == (REQUESTER, cluster_label(command.cluster), command.pod, command.pod_uid)
+    """Whether a request with the name of the command's eviction asks for it, in the namespace of its pod."""
+    asked = (state.namespace, state.requester, state.cluster_label, state.pod, state.pod_uid)
+    return asked == (command.namespace, REQUESTER, cluster_label(command.cluster), command.pod, command.pod_uid)
 
 
 def is_leaving(pod: SeenPod | None, command: EvictionCommand) -> bool:

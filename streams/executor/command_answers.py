@@ -13,6 +13,7 @@ from typing import Final
 from kafka.errors import KafkaError
 
 from evictstream.models.execution.command_log import CommandAnswer, CommandLog, Reading
+from evictstream.models.execution.eviction_requests import request_key
 from evictstream.models.execution.work_queue import QueuedEviction
 from evictstream.models.instants import instant_us, moment_at
 from evictstream.models.messages.command import EvictionCommand
@@ -119,7 +120,7 @@ class CommandAnswers:
                 self._end(earlier, CommandAnswer(Outcome.OBSOLETE, f"{command.action} came at {command.issued_at}"))
             self._notify(command, None)
         if reading is Reading.WITHDRAW and self._requests is not None:
-            self._requests.release(command.eviction_id)
+            self._requests.release(request_key(command))
         if reading is not Reading.EVICT:
             partition.answered.add(offset)
             return
@@ -203,9 +204,9 @@ class CommandAnswers:
             return
         now_us, brakes = time.time_ns() // 1_000, self._cluster.brakes
         wanted = {
-            one.command.eviction_id
+            key
             for one in self._waiting()
-            if brakes.held(one.command, now_us, zone=known.get(one.command.eviction_id)) is None
+            if brakes.held(one.command, now_us, zone=known.get(key := request_key(one.command))) is None
         }
         requests.release_others(known, wanted)
 

@@ -12,6 +12,7 @@ from typing import Final
 
 from evictstream.models.execution.api_answers import Meaning, OtherObjects, Trouble
 from evictstream.models.execution.command_log import CommandAnswer
+from evictstream.models.execution.eviction_requests import request_key
 from evictstream.models.execution.last_look import SeenPod, last_look
 from evictstream.models.instants import SECOND_US, instant_us
 from evictstream.models.messages.command import EvictionCommand
@@ -136,7 +137,7 @@ class PodEvictor:
         if isinstance(done, CommandAnswer):
             self._others.forget(command.pod_uid)
             if self.open_requests is not None:
-                self.open_requests.release(command.eviction_id, has_left=done.outcome is Outcome.SUCCEEDED)
+                self.open_requests.release(request_key(command), has_left=done.outcome is Outcome.SUCCEEDED)
         return done
 
     def _evict(self, command: EvictionCommand, tries: int, seen_at: float) -> CommandAnswer | PutOff:

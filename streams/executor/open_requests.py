@@ -20,11 +20,13 @@ from evictstream.models.execution.eviction_requests import (
     EVICTION,
     NOTICED_SECONDS,
     CleanUp,
+    RequestKey,
     RequestState,
     clean_up,
     is_for,
     is_ignored,
     is_leaving,
+    request_key,
     requested_answer,
 )
 from evictstream.models.execution.last_look import SeenPod
@@ -92,8 +94,8 @@ class OpenRequests:
         self.is_ignored = False
         self.watch = RequestWatch(cluster, calls, self._changed)
         self.calls = calls
-        self._made: dict[str, _Made] = {}
-        self._ending: dict[str, float | None] = {}  # by name: when its withdrawal was seen first
+        self._made: dict[RequestKey, _Made] = {}
+        self._ending: dict[RequestKey, float | None] = {}  # when its withdrawal was seen first
         self._lock = threading.Lock()
 
     def __len__(self) -> int:
@@ -106,13 +108,13 @@ class OpenRequests:
         Before it is made, and for its end, the pod is read from etcd: a request has no version of the pod as
         precondition, and a claim may be newer than a cache.
         """
-        made = self._made.get(command.eviction_id)
-        return made is not None and not self._may_have_ended(command.eviction_id, made)
+        made = self._made.get(request_key(command))
+        return made is not None and not self._may_have_ended(request_key(command), made)
 
     def left(self, command: EvictionCommand, pod: SeenPod | None) -> CommandAnswer | None:
         """Return `Succeeded` if there is a request for the command's pod, and the pod is terminating or gone."""
-        state = self.watch.get(command.eviction_id)
-        is_made = command.eviction_id in self._made or (state is not None and is_for(state, command))
+        state = self.watch.get(request_key(command))
+        is_made = request_key(command) in self._made or (state is not None and is_for(state, command))
         return CommandAnswer(Outcome.SUCCEEDED, "") if is_made and is_leaving(pod, command) else None
 
     def advance(
@@ -130,11 +132,11 @@ class OpenRequests:
             NotSentError: it was not sent in time.
             KubernetesError: no answer.
         """
-        name = command.eviction_id
+        key = request_key(command)
         with self._lock:
-            if name in self._ending:
+            if key in self._ending:
                 return RequestWait(seconds=_SOON_SECONDS, reason="its earlier EvictionRequest is being withdrawn")
-            made = self._made.get(name)
+            made = self._made.get(key)
         if made is None:
             if self.watch.problem is not None:
                 return RequestWait(
@@ -145,9 +147,9 @@ class OpenRequests:
                 return made_or_not
             made = made_or_not
         made.zone = zone
-        state, seconds = self.watch.get(name), time.monotonic() - made.at
+        state, seconds = self.watch.get(key), time.monotonic() - made.at
         if state is not None and state.is_withdrawn_here:
-            self.release(name)
+            self.release(key)
             return RequestWait(seconds=_SOON_SECONDS, reason="its EvictionRequest is withdrawn")
         if state is not None and state.is_noticed:
             self.is_ignored = False
@@ -158,18 +160,18 @@ class OpenRequests:
             return answer
         unnoticed = NOTICED_SECONDS - seconds if state is not None and not state.is_noticed else 0.0
         wait = min(ACCEPTED_SECONDS, unnoticed) if unnoticed > 0 else ACCEPTED_SECONDS
-        return RequestWait(seconds=wait, reason=f"EvictionRequest {name} is open", is_open=True)
+        return RequestWait(seconds=wait, reason=f"EvictionRequest {key.name} is open", is_open=True)
 
     def withdraw(self, command: EvictionCommand, send_until: Callable[[], float]) -> RequestWait | ApiReply | None:
         """Withdraw the command's request before its pod is deleted otherwise; None once the pod may be.
 
         Raises: as `advance`.
         """
-        state, now = self.watch.get(command.eviction_id), time.monotonic()
+        state, now = self.watch.get(request_key(command)), time.monotonic()
         if state is None or not is_for(state, command):
             return None
         with self._lock:  # of before a restart, if it was not made here
-            made = self._made.setdefault(command.eviction_id, _Made(uid=state.uid, at=now, zone=None))
+            made = self._made.setdefault(state.key, _Made(uid=state.uid, at=now, zone=None))
         if state.intent == EVICTION:
             after = self.calls.withdraw(state, send_until=send_until)
             if isinstance(after, RequestState):
@@ -191,31 +193,31 @@ class OpenRequests:
             )
         return None
 
-    def release(self, name: str, *, has_left: bool = False) -> None:
+    def release(self, key: RequestKey, *, has_left: bool = False) -> None:
         """Have a request withdrawn and deleted, if there is one: its eviction has ended, or is not wanted now.
 
         If its pod `has_left`, there is nothing to withdraw.
         """
         with self._lock:
-            if name not in self._ending and (name in self._made or self.watch.get(name) is not None):
-                self._ending[name] = _HAS_LEFT if has_left else None
+            if key not in self._ending and (key in self._made or self.watch.get(key) is not None):
+                self._ending[key] = _HAS_LEFT if has_left else None
 
-    def known(self) -> dict[str, str | None]:
-        """Return the zones of all requests by name, also of those that an earlier executor has made."""
+    def known(self) -> dict[RequestKey, str | None]:
+        """Return the zones of all requests, also of those that an earlier executor has made."""
         with self._lock:
-            zones: dict[str, str | None] = dict.fromkeys(self.watch.names())
-            return zones | {name: made.zone for name, made in self._made.items()}
+            zones: dict[RequestKey, str | None] = dict.fromkeys(self.watch.keys())
+            return zones | {key: made.zone for key, made in self._made.items()}
 
-    def release_others(self, known: Collection[str], wanted: Collection[str]) -> None:
+    def release_others(self, known: Collection[RequestKey], wanted: Collection[RequestKey]) -> None:
         """Release what is known, and not wanted any more.
 
         Args:
-            known: names, taken before `wanted`: so a request that was made in between is not among them.
-            wanted: ids of the evictions that are carried out, and not held.
+            known: requests, taken before `wanted`: so a request that was made in between is not among them.
+            wanted: requests for the evictions that are carried out, and not held.
         """
-        for name in known:
-            if name not in wanted:
-                self.release(name)
+        for key in known:
+            if key not in wanted:
+                self.release(key)
 
     def abandon(self) -> None:
         """Forget all requests without a change: another executor carries their evictions out."""
@@ -228,15 +230,15 @@ class OpenRequests:
         now = time.monotonic()
         due: list[tuple[RequestState, CleanUp]] = []
         with self._lock:
-            for name, since in list(self._ending.items()):
-                state = self.watch.get(name)
+            for key, since in list(self._ending.items()):
+                state = self.watch.get(key)
                 if state is None:
                     if self.watch.problem is None:
-                        del self._ending[name]
-                        self._made.pop(name, None)
+                        del self._ending[key]
+                        self._made.pop(key, None)
                     continue
                 withdrawn_at = now if since is None and state.intent != EVICTION else since
-                self._ending[name] = withdrawn_at
+                self._ending[key] = withdrawn_at
                 seconds = None if withdrawn_at is None else now - withdrawn_at
                 step = clean_up(state, seconds, has_left=withdrawn_at == _HAS_LEFT)
                 if step is not CleanUp.WAIT:
@@ -246,7 +248,8 @@ class OpenRequests:
     def _make(
         self, command: EvictionCommand, zone: str | None, send_until: Callable[[], float]
     ) -> _Made | CommandAnswer | RequestWait | ApiReply:
-        found: RequestState | ApiReply | None = self.watch.get(command.eviction_id)
+        key = request_key(command)
+        found: RequestState | ApiReply | None = self.watch.get(key)
         if found is None:
             if len(self._made) >= MOST_MADE:
                 return RequestWait(seconds=_FULL_SECONDS, reason=f"{MOST_MADE} EvictionRequests are open")
@@ -261,25 +264,25 @@ class OpenRequests:
             return CommandAnswer(Outcome.FAILED, f"another EvictionRequest has the name {command.eviction_id}")
         self.watch.learn(found)
         if found.is_withdrawn_here or found.is_deleting:
-            self.release(command.eviction_id)
+            self.release(key)
             return RequestWait(seconds=_SOON_SECONDS, reason="its earlier EvictionRequest is being withdrawn")
         made = _Made(uid=found.uid, at=time.monotonic(), zone=zone)
         with self._lock:
-            self._made[command.eviction_id] = made
+            self._made[key] = made
         return made
 
-    def _changed(self, name: str) -> None:
-        made = self._made.get(name)
-        state = self.watch.get(name)
+    def _changed(self, key: RequestKey) -> None:
+        made = self._made.get(key)
+        state = self.watch.get(key)
         if state is not None and state.is_noticed:
             self.is_ignored = False
         now = time.monotonic()
-        if made is not None and self._may_have_ended(name, made) and now - made.woken_at >= _WAKE_SECONDS:
+        if made is not None and self._may_have_ended(key, made) and now - made.woken_at >= _WAKE_SECONDS:
             made.woken_at = now
-            self.wake(name)
+            self.wake(key.name)
 
-    def _may_have_ended(self, name: str, made: _Made) -> bool:
-        state = self.watch.get(name)
+    def _may_have_ended(self, key: RequestKey, made: _Made) -> bool:
+        state = self.watch.get(key)
         if state is None or state.is_evicted:
             return True
         return requested_answer(state, made.uid, seconds=0.0, is_patient=True) is not None

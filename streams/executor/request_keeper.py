@@ -10,7 +10,7 @@ from typing import Final
 import structlog
 
 from evictstream.models.execution.api_answers import Meaning
-from evictstream.models.execution.eviction_requests import CleanUp, RequestState
+from evictstream.models.execution.eviction_requests import CleanUp, RequestKey, RequestState
 from evictstream.streams.errors import KubernetesError
 from evictstream.streams.executor.cluster_executor import ClusterExecutor
 from evictstream.streams.executor.open_requests import OpenRequests
@@ -48,7 +48,7 @@ class RequestKeeper(threading.Thread):
         self._number = number
         self._requests = requests
         self._executor = executor
-        self._refused: dict[str, float] = {}  # by name: until when it is not tried again
+        self._refused: dict[RequestKey, float] = {}  # until when it is not tried again
         self._stopped = threading.Event()
 
     def stop(self) -> None:
@@ -66,12 +66,12 @@ class RequestKeeper(threading.Thread):
 
     def _due(self) -> list[tuple[RequestState, CleanUp]]:
         now = time.monotonic()
-        self._refused = {name: until for name, until in self._refused.items() if until > now}
-        due = [one for one in self._requests.ending() if self._is_mine(one[0].name)]
+        self._refused = {key: until for key, until in self._refused.items() if until > now}
+        due = [one for one in self._requests.ending() if self._is_mine(one[0].key)]
         return due[:_MOST_AT_A_TURN]
 
-    def _is_mine(self, name: str) -> bool:
-        return zlib.crc32(name.encode()) % KEEPERS == self._number and name not in self._refused
+    def _is_mine(self, key: RequestKey) -> bool:
+        return zlib.crc32(key.name.encode()) % KEEPERS == self._number and key not in self._refused
 
     def _step(self, state: RequestState, step: CleanUp) -> str | None:
         """Do one step; returns why the API server cannot be asked now."""
@@ -90,6 +90,6 @@ class RequestKeeper(threading.Thread):
             self._requests.watch.forget(state)
         elif done.meaning is not Meaning.CHANGED:  # else the watch shows what has changed
             seconds = _REFUSED_SECONDS if done.meaning in _FINAL else done.retry_after_seconds or _WAITING_SECONDS
-            self._refused[state.name] = time.monotonic() + min(seconds, _REFUSED_SECONDS)
+            self._refused[state.key] = time.monotonic() + min(seconds, _REFUSED_SECONDS)
             log.warning("EvictionRequest stays", cluster=self._cluster, eviction=state.name, reason=done.text)
         return None

@@ -11,7 +11,7 @@ from typing import Final
 import msgspec
 import structlog
 
-from evictstream.models.execution.eviction_requests import REQUESTER, RequestState, read_eviction_request
+from evictstream.models.execution.eviction_requests import REQUESTER, RequestKey, RequestState, read_eviction_request
 from evictstream.models.messages.envelope import DECODE_ERRORS
 from evictstream.streams.errors import KubernetesError
 from evictstream.streams.executor.request_calls import RequestCalls
@@ -44,13 +44,13 @@ class RequestWatch(threading.Thread):
         has_failed: whether that is because of a failure; else the first list is on its way.
     """
 
-    def __init__(self, name: str, calls: RequestCalls, on_change: Callable[[str], None]) -> None:
+    def __init__(self, name: str, calls: RequestCalls, on_change: Callable[[RequestKey], None]) -> None:
         """Begin nothing yet.
 
         Args:
             name: of the cluster.
             calls: to its API server.
-            on_change: is called with the name of a request that has changed or is gone, by this thread.
+            on_change: is called with the key of a request that has changed or is gone, by this thread.
         """
         super().__init__(name=f"{name} EvictionRequests", daemon=True)
         self.problem: str | None = "the EvictionRequests are being listed"
@@ -58,7 +58,7 @@ class RequestWatch(threading.Thread):
         self._cluster = name
         self._calls = calls
         self._on_change = on_change
-        self._states: dict[str, RequestState] = {}
+        self._states: dict[RequestKey, RequestState] = {}
         self._lock = threading.Lock()
         self._stopped = threading.Event()
 
@@ -66,12 +66,12 @@ class RequestWatch(threading.Thread):
         """Follow no longer; a watch that is open ends by itself."""
         self._stopped.set()
 
-    def get(self, name: str) -> RequestState | None:
+    def get(self, key: RequestKey) -> RequestState | None:
         """Return the newest known state of a request; None if there is none."""
-        return self._states.get(name)
+        return self._states.get(key)
 
-    def names(self) -> list[str]:
-        """List the names of all requests."""
+    def keys(self) -> list[RequestKey]:
+        """List the keys of all requests."""
         with self._lock:
             return list(self._states)
 
@@ -85,11 +85,11 @@ class RequestWatch(threading.Thread):
             self._keep(state)
 
     def forget(self, state: RequestState) -> None:
-        """Drop a request that is gone, unless a newer one has its name."""
+        """Drop a request that is gone, unless a newer one has its key."""
         with self._lock:
-            known = self._states.get(state.name)
+            known = self._states.get(state.key)
             if known is not None and known.uid == state.uid:
-                del self._states[state.name]
+                del self._states[state.key]
 
     def run(self) -> None:
         """List and watch, again and again."""
@@ -123,12 +123,12 @@ class RequestWatch(threading.Thread):
         with self._lock:
             before = self._states
             # What an answer has shown since the list was made is not in it yet.
-            self._states = {name: one for name, one in before.items() if one.version > listed_at}
+            self._states = {key: one for key, one in before.items() if one.version > listed_at}
             for state in states:
                 self._keep(state)
-            changed = [name for name in {*before, *self._states} if before.get(name) != self._states.get(name)]
-        for name in changed:
-            self._on_change(name)
+            changed = [key for key in {*before, *self._states} if before.get(key) != self._states.get(key)]
+        for key in changed:
+            self._on_change(key)
         return version
 
     def _watch(self, version: str) -> str | None:
@@ -154,11 +154,11 @@ class RequestWatch(threading.Thread):
                 self.forget(state)
             else:
                 self.learn(state)
-            self._on_change(state.name)
+            self._on_change(state.key)
 
     def _keep(self, state: RequestState) -> None:
-        known = self._states.get(state.name)
+        known = self._states.get(state.key)
         is_newer = known is None or state.version >= known.version
         has_room = known is not None or len(self._states) < MOST_KNOWN
         if is_newer and has_room and state.requester == REQUESTER:
-            self._states[state.name] = state
+            self._states[state.key] = state

@@ -23,6 +23,11 @@ OF_REQUESTS = (
         (f"{REQUESTS}::test_a_foreign_request_of_the_name_is_failed",),
     ),
     Mutation(
+        "take a request in any namespace for one's own",
+        (Change(product.EVICTION_REQUESTS, "is_for", "state.namespace", "command.namespace"),),
+        (STATES,),
+    ),
+    Mutation(
         "withdraw nothing that an earlier executor has left",
         (Change(product.COMMAND_ANSWERS, "CommandAnswers._release_requests", "not known", "True"),),
         (f"{MODE}::test_a_brake_withdraws_and_its_end_asks_again", DISORDER),

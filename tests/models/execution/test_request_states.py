@@ -89,6 +89,7 @@ def test_any_name_of_a_cluster_fits_a_label(name: str) -> None:
 @pytest.mark.parametrize(
     "changes",
     [
+        {"namespace": "elsewhere"},
         {"requester": "acme.io/drainer"},
         {"cluster_label": cluster_label("c2")},
         {"pod": "b"},

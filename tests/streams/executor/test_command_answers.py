@@ -14,6 +14,7 @@ from kafka import TopicPartition
 from kafka.errors import KafkaTimeoutError
 
 from evictstream.models.execution.command_log import CommandAnswer, CommandLog
+from evictstream.models.execution.eviction_requests import RequestKey, request_key
 from evictstream.models.execution.work_queue import QueuedEviction
 from evictstream.models.instants import SECOND_US, instant_text
 from evictstream.models.messages.executor_report import ExecutorReport, decode_report, is_report
@@ -294,39 +295,40 @@ def test_what_was_never_tried_is_counted_as_answered() -> None:
 
 
 class NotedRequests:
-    """What is released, by name."""
+    """What is released."""
 
-    def __init__(self, *known: str) -> None:
-        self.names = dict.fromkeys(known)
-        self.released: list[str] = []
+    def __init__(self, *known: RequestKey) -> None:
+        self.keys = dict.fromkeys(known)
+        self.released: list[RequestKey] = []
 
-    def known(self) -> dict[str, str | None]:
-        return dict(self.names)
+    def known(self) -> dict[RequestKey, str | None]:
+        return dict(self.keys)
 
-    def release(self, name: str) -> None:
-        self.released.append(name)
+    def release(self, key: RequestKey) -> None:
+        self.released.append(key)
 
-    def release_others(self, known: dict[str, str | None], wanted: set[str]) -> None:
-        self.released += [name for name in known if name not in wanted]
+    def release_others(self, known: dict[RequestKey, str | None], wanted: set[RequestKey]) -> None:
+        self.released += [key for key in known if key not in wanted]
 
 
 def test_requests_without_an_eviction_are_released() -> None:
-    wanted, held = (command_now(pod).eviction_id for pod in "ab")
-    requests = NotedRequests(wanted, held, "orphan")
+    wanted, held = request_key(command_now("a")), request_key(command_now("b", namespace="held"))
+    orphan, stray = RequestKey("shop", "orphan"), RequestKey("elsewhere", wanted.name)
+    requests = NotedRequests(wanted, held, orphan, stray)
     answering = Answering(ExecutorMode.REQUEST, requests=requests)
     answering.take(command_now("a"), command_now("b", namespace="held"))
     in_a_moment = instant_text(time.time_ns() // 1_000 + 30 * SECOND_US)
     answering.brakes.set(namespaces=["held"], endsAt=in_a_moment)
 
     answering.answers.sweep(answering.now)
-    assert sorted(requests.released) == sorted([held, "orphan"])
+    assert sorted(requests.released) == sorted([held, orphan, stray])
     requests.released.clear()
     answering.take(command_now("a", Action.CANCEL))
     assert requests.released == [wanted]
 
 
 def test_no_request_is_released_before_all_is_read() -> None:
-    requests = NotedRequests("of-a-command-that-is-read-next")
+    requests = NotedRequests(RequestKey("shop", "of-a-command-that-is-read-next"))
     answering = Answering(ExecutorMode.REQUEST, end=5, requests=requests)
     answering.answers.sweep(answering.now)
     assert not requests.released

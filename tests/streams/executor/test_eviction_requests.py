@@ -13,7 +13,7 @@ import pytest
 from evictstream.kit.conformance.fake_api import FakeApi
 from evictstream.kit.conformance.fake_faults import Fault, Object
 from evictstream.models.execution.command_log import CommandAnswer
-from evictstream.models.execution.eviction_requests import REQUESTER, WITHDRAWN_MARK, cluster_label
+from evictstream.models.execution.eviction_requests import REQUESTER, WITHDRAWN_MARK, cluster_label, request_key
 from evictstream.models.messages.command import EvictionCommand
 from evictstream.models.messages.vocabulary import Outcome
 from evictstream.streams.executor import open_requests
@@ -36,8 +36,13 @@ def command(pod: str = "a", **changes: Any) -> EvictionCommand:
     return any_command(pod=pod, **({"pod_uid": UIDS[pod]} | changes))
 
 
+def name_of(pod: str = "a", **changes: Any) -> str:
+    """Return the name by which the API server stores a pod's request."""
+    return "/".join(request_key(command(pod, **changes)))
+
+
 def request_of(api: FakeApi, pod: str = "a") -> Object | None:
-    return api.objects.get(("EvictionRequest", command(pod).eviction_id))
+    return api.objects.get(("EvictionRequest", name_of(pod)))
 
 
 def outcome(found: CommandAnswer | PutOff) -> Outcome | None:
@@ -50,7 +55,7 @@ def written(api: FakeApi) -> list[str]:
 
 def edit(api: FakeApi, pod: str = "a", **status: Any) -> None:
     """Write the status of a pod's request, as a controller does."""
-    api.put("EvictionRequest", command(pod).eviction_id, status=status)
+    api.put("EvictionRequest", name_of(pod), status=status)
 
 
 def condition(type_: str, reason: str, message: str = "") -> dict[str, str]:
@@ -155,9 +160,9 @@ def test_what_others_withdraw_is_refused(serving: FakeApi, evictor: PodEvictor, 
     made = request_of(serving)
     assert made is not None
     if is_deleted:
-        serving.remove("EvictionRequest", made["metadata"]["name"])
+        serving.remove("EvictionRequest", name_of())
     else:
-        serving.put("EvictionRequest", made["metadata"]["name"], spec=made["spec"] | {"intent": "Withdrawn"})
+        serving.put("EvictionRequest", name_of(), spec=made["spec"] | {"intent": "Withdrawn"})
     wait_for(lambda: evictor.open_requests is not None and not evictor.open_requests.is_quiet(command()))
 
     found = evictor.evict(command(), 1)
@@ -208,13 +213,35 @@ def test_a_successor_adopts_what_it_finds(serving: FakeApi, connection: Connecti
 def test_a_foreign_request_of_the_name_is_failed(serving: FakeApi, evictor: PodEvictor) -> None:
     serving.put(
         "EvictionRequest",
-        command().eviction_id,
-        metadata={"namespace": "shop", "generation": 1},
+        name_of(),
+        metadata={"generation": 1},
         spec={"target": {"pod": {"name": "b", "uid": UIDS["b"]}}, "requester": "acme.io/drainer", "intent": "Eviction"},
     )
     found = evictor.evict(command(), 0)
     assert outcome(found) is Outcome.FAILED
     assert "another EvictionRequest has the name" in found.reason
+
+
+@pytest.mark.parametrize("meta", [{}, {"deletionTimestamp": "2026-11-27T12:00:00Z"}], ids=["there", "being deleted"])
+def test_a_copy_in_another_namespace_is_not_ours(
+    serving: FakeApi, evictor: PodEvictor, requests: OpenRequests, meta: Object
+) -> None:
+    copied = name_of(namespace="of-a-tenant")
+    labels = {"evictstream.io/cluster": cluster_label("c1")}
+    spec = {"target": {"pod": {"name": "a", "uid": UIDS["a"]}}, "requester": REQUESTER, "intent": "Eviction"}
+    serving.put("EvictionRequest", copied, metadata={"generation": 1, "labels": labels} | meta, spec=spec)
+    wait_for(lambda: len(requests) == 1)
+
+    found = evictor.evict(command(), 0)
+    assert isinstance(found, PutOff)
+    assert found.is_open
+    assert written(serving) == ["create evictionrequests"]
+    assert request_of(serving) is not None
+    serving.remove("EvictionRequest", copied)
+    wait_for(lambda: len(requests) == 1)
+    again = evictor.evict(command(), 1)
+    assert isinstance(again, PutOff)
+    assert again.is_open
 
 
 def test_without_a_controller_it_is_failed_after_a_minute(
@@ -286,17 +313,17 @@ def test_orphans_of_an_earlier_executor_are_withdrawn(
     assert all(keeper.is_alive() for keeper in keepers)
     for pod in "ab":
         evictor.evict(command(pod), 0)
-    meta = {"namespace": "shop", "generation": 1, "labels": {"evictstream.io/cluster": cluster_label("c2")}}
-    serving.put("EvictionRequest", "of-another-cluster", metadata=meta, spec=(request_of(serving) or {})["spec"])
+    meta = {"generation": 1, "labels": {"evictstream.io/cluster": cluster_label("c2")}}
+    serving.put("EvictionRequest", "shop/of-another-cluster", metadata=meta, spec=(request_of(serving) or {})["spec"])
     wait_for(lambda: len(requests) == 2)
     requests.abandon()
 
-    requests.release_others(requests.known(), {command("b").eviction_id})
+    requests.release_others(requests.known(), {request_key(command("b"))})
     wait_for(lambda: (request_of(serving) or {}).get("spec", {}).get("intent") == "Withdrawn")
     edit(serving, observedGeneration=2)
     wait_for(lambda: request_of(serving) is None)
     assert (request_of(serving, "b") or {})["spec"]["intent"] == "Eviction"
-    assert ("EvictionRequest", "of-another-cluster") in serving.objects
+    assert ("EvictionRequest", "shop/of-another-cluster") in serving.objects
 
 
 def test_a_pod_is_read_from_etcd_before_its_request(serving: FakeApi, evictor: PodEvictor) -> None:

@@ -13,6 +13,7 @@ import pytest
 
 from evictstream.kit.conformance.fake_api import FakeApi
 from evictstream.kit.conformance.fake_faults import Object
+from evictstream.models.execution.eviction_requests import request_key
 from evictstream.models.instants import SECOND_US, instant_text
 from evictstream.models.messages.vocabulary import Action
 from evictstream.streams.broker.producers import open_producer
@@ -50,7 +51,7 @@ def requested(api: FakeApi) -> FakeApi:
 
 def made(api: FakeApi, pod: str = "a") -> Object:
     """Return the request for a pod; empty without one."""
-    found = api.objects.get(("EvictionRequest", command(pod=pod).eviction_id))
+    found = api.objects.get(("EvictionRequest", "/".join(request_key(command(pod=pod)))))
     return found or {"metadata": {}, "spec": {}, "status": {}}
 
 
