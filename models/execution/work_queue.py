@@ -59,6 +59,7 @@ class QueuedEviction:
         seen_at: monotonic seconds at which the first `Evict` of the eviction was read.
         tries: how often it was put off.
         is_open: whether its EvictionRequest lasts, so that it may wait for longer.
+        until: monotonic second until which it is put off; None if it is not.
         state: changed by `move` alone.
     """
 
@@ -69,6 +70,7 @@ class QueuedEviction:
     seen_at: float
     tries: int = 0
     is_open: bool = False
+    until: float | None = None
     state: QueueState = QueueState.QUEUED
 
     def move(self, state: QueueState) -> None:
@@ -140,8 +142,9 @@ class WorkQueue:
             most: how many may run at once.
         """
         while self._put_off and self._put_off[0][0] <= now:
-            eviction = heapq.heappop(self._put_off)[2]
-            if eviction.state is QueueState.QUEUED:
+            until, _, eviction = heapq.heappop(self._put_off)
+            if eviction.state is QueueState.QUEUED and eviction.until == until:  # else of before it was woken
+                eviction.until = None
                 self._append(eviction)
         share = CLUSTER_SHARE * (most - len(self._running))
         for _ in range(len(self._turns) if share > 0 else 0):
@@ -169,7 +172,7 @@ class WorkQueue:
         eviction.tries += 1
         self._release(eviction)
         self._waiting[eviction.command.eviction_id] = eviction
-        heapq.heappush(self._put_off, (until, next(self._numbers), eviction))
+        self._come_back(eviction, until)
 
     def remove_all(self) -> list[QueuedEviction]:
         """Remove all evictions without an answer. Returns also those that run."""
@@ -183,10 +186,10 @@ class WorkQueue:
         return removed
 
     def wake(self, eviction_id: str, now: float) -> None:
-        """Let an eviction that was put off begin now; does nothing if none waits."""
+        """Let an eviction begin now that is put off until later; does nothing if none is."""
         eviction = self._waiting.get(eviction_id)
-        if eviction is not None:
-            heapq.heappush(self._put_off, (now, next(self._numbers), eviction))
+        if eviction is not None and eviction.until is not None and eviction.until > now:
+            self._come_back(eviction, now)
 
     def remove_older(self, before: float, open_before: float) -> list[QueuedEviction]:
         """Remove all that were queued before that monotonic second and do not run; looks at all that wait.
@@ -202,6 +205,10 @@ class WorkQueue:
             eviction.move(QueueState.ENDED)
             del self._waiting[eviction.command.eviction_id]
         return removed
+
+    def _come_back(self, eviction: QueuedEviction, at: float) -> None:
+        eviction.until = at
+        heapq.heappush(self._put_off, (at, next(self._numbers), eviction))
 
     def _append(self, eviction: QueuedEviction) -> None:
         behind = self._behind.get(eviction.command.pod_uid)

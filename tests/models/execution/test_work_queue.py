@@ -120,6 +120,22 @@ def test_what_is_woken_begins_at_once_and_once() -> None:
     queue.wake("unknown", 1.0)
 
 
+def test_a_wake_adds_no_later_round() -> None:
+    queue = WorkQueue()
+    queue.put(entry("a"))
+    rounds = []
+    for second in range(200):
+        now = float(second)
+        if second < 60:
+            queue.wake(command(pod="a").eviction_id, now)
+        while (taken := queue.take(now, MOST)) is not None:
+            rounds.append(second)
+            queue.put_off(taken, now + 20.0)
+
+    assert rounds == [*range(60), *range(79, 200, 20)]
+    assert len(queue._put_off) == 1
+
+
 def test_a_withdrawn_eviction_does_not_start() -> None:
     queue = WorkQueue()
     queue.put(entry("a"))
@@ -205,17 +221,17 @@ class QueueMachine(RuleBasedStateMachine):
         running_in = Counter(waiting.command.namespace for waiting in self.running)
         if found is None:
             busy = {waiting.command.pod_uid for waiting in self.running}
-            put_off = self.queue._put_off
             ready = [
                 waiting
                 for waiting in self.waiting.values()
                 if waiting.command.pod_uid not in busy
                 and running_in[waiting.command.namespace] < share
-                and not any(waiting is each for _, _, each in put_off)
+                and waiting.until is None
             ]
             assert not ready
             return
         assert self.waiting.pop(found.command.eviction_id) is found
+        assert found.until is None
         assert running_in[found.command.namespace] < share
         self.running.append(found)
 
@@ -228,6 +244,14 @@ class QueueMachine(RuleBasedStateMachine):
             self.waiting[found.command.eviction_id] = found
         else:
             self.queue.finish(found)
+
+    @precondition(lambda self: self.number)
+    @rule(data=st.data())
+    def wake(self, data: st.DataObject) -> None:
+        eviction_id = command(pod=f"p-{data.draw(st.integers(1, self.number))}").eviction_id
+        self.queue.wake(eviction_id, self.now)
+        waiting = self.waiting.get(eviction_id)
+        assert waiting is None or waiting.until is None or waiting.until <= self.now
 
     @precondition(lambda self: self.number)
     @rule(data=st.data())
