@@ -20,11 +20,14 @@ from evictstream.streams.handover.policy_objects import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from evictstream.streams.handover.api_requests import ApiRequests
-    from evictstream.streams.handover.pod_changes import PodChange
+    from evictstream.streams.handover.pod_changes import ChangeReport
+    from evictstream.streams.handover.pod_states import ClusterPod
     from evictstream.streams.kubernetes.access import ClusterAccess
+
+    PodRun = Callable[[Iterable[ClusterPod], ChangeReport, Callable[[ChangeReport], None]], None]
 
 app = typer.Typer(add_completion=False, rich_markup_mode="markdown")
 
@@ -194,10 +197,10 @@ def move(
     """
     from evictstream.streams.handover.acting import probe_policy
     from evictstream.streams.handover.checking import namespace_rules, probed_namespace
-    from evictstream.streams.handover.pod_changes import MovePods
+    from evictstream.streams.handover.pod_changes import MovePods, change_pods
     from evictstream.streams.kubernetes.access import ClusterAccess
 
-    def begin(requests: ApiRequests) -> list[PodChange]:
+    def begin(requests: ApiRequests) -> PodRun:
         rules, _ = namespace_rules(requests)
         probed = probed_namespace(namespace, rules)
         if probe_policy(requests, probed) is None:
@@ -205,7 +208,8 @@ def move(
                 f"the policy does not act in the namespace {probed}: nothing was moved",
                 next_step="`evictstream handover check` shows why",
             )
-        return [MovePods(requests=requests, rules=rules, is_dry_run=dry_run)]
+        change = MovePods(requests=requests, rules=rules, is_dry_run=dry_run)
+        return lambda pods, report, tell: change_pods(requests, pods, change, report, tell=tell)
 
     return _change(
         begin,
@@ -236,6 +240,7 @@ def restore(  # noqa: PLR0917 - typer reads options from positional parameters
 
     Delete the binding of the policy first: while it acts, this has no effect. Pods on nodes that are tainted now get
     their full seconds once more, from the restore on. Each patch is only for the version of the pod that was read.
+    With a backstop such pods have no seconds for some moments: if this command is stopped then, repeat it.
 
     Exits with 0 if all were restored, with 1 if one was not or the policy acts, with 130 or 143 if stopped by Ctrl-C or
     SIGTERM.
@@ -248,18 +253,20 @@ def restore(  # noqa: PLR0917 - typer reads options from positional parameters
     from evictstream.streams.handover.acting import probe_policy, tainted_nodes
     from evictstream.streams.handover.checking import namespace_rules, probed_namespace
     from evictstream.streams.handover.pod_changes import LoosenPods, RestorePods
+    from evictstream.streams.handover.restoring import RestoreRun, TaintedNodes
     from evictstream.streams.kubernetes.access import ClusterAccess
 
-    def begin(requests: ApiRequests) -> list[PodChange]:
+    def begin(requests: ApiRequests) -> PodRun:
         probed = probed_namespace(namespace, namespace_rules(requests)[0])
         if not despite_policy and probe_policy(requests, probed) is not None:
             raise FoundProblemError(
                 f"the policy acts in the namespace {probed} and would move the pods again: nothing was restored",
                 next_step=f"delete its binding: kubectl delete mutatingadmissionpolicybinding {POLICY_NAME}",
             )
-        nodes = tainted_nodes(requests)
-        loosen = [LoosenPods(requests=requests, nodes=nodes, is_dry_run=dry_run)] if nodes and not dry_run else []
-        return [*loosen, RestorePods(requests=requests, is_dry_run=dry_run)]
+        nodes = TaintedNodes(lambda: tainted_nodes(requests))
+        loosen = None if dry_run else LoosenPods(requests=requests, nodes=nodes)
+        restore = RestorePods(requests=requests, is_dry_run=dry_run)
+        return RestoreRun(requests=requests, loosen=loosen, restore=restore).run
 
     return _change(
         begin,
@@ -273,7 +280,7 @@ def restore(  # noqa: PLR0917 - typer reads options from positional parameters
 
 
 def _change(
-    begin: Callable[[ApiRequests], list[PodChange]],
+    begin: Callable[[ApiRequests], PodRun],
     done: str,
     access: ClusterAccess,
     *,
@@ -286,7 +293,7 @@ def _change(
     from evictstream.streams.cli.handover_output import print_changes
     from evictstream.streams.cli.progress import ProgressLine
     from evictstream.streams.handover.api_requests import StoppedError, open_cluster
-    from evictstream.streams.handover.pod_changes import ChangeOutcome, ChangeReport, change_all
+    from evictstream.streams.handover.pod_changes import ChangeOutcome, ChangeReport
 
     report = ChangeReport()
     with (
@@ -294,18 +301,12 @@ def _change(
         open_cluster(access, is_stopped=stop_signals.is_stopped, rate=rate) as requests,
     ):
         try:
-            *before, change = begin(requests)
+            run = begin(requests)
         except StoppedError:
             return stop_signals.exit_code or ExitCode.FOUND_PROBLEM
         try:
             with ProgressLine(done) as line:
-                change_all(
-                    requests,
-                    lambda: requests.pods(*which),
-                    (before, change),
-                    report,
-                    tell=lambda found: line.show(found.asked, "pods"),
-                )
+                run(requests.pods(*which), report, lambda found: line.show(found.asked, "pods"))
         finally:
             print_changes(report, done=done, is_dry_run=is_dry_run, as_text=as_text)
     if not report.is_whole:

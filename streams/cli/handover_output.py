@@ -61,6 +61,7 @@ def print_changes(report: ChangeReport, *, done: str, is_dry_run: bool, as_text:
                 done: counts[ChangeOutcome.CHANGED],
                 **{name.value: counts[name] for name in ChangeOutcome if name is not ChangeOutcome.CHANGED},
                 "left": dict(sorted(report.left.items())),
+                "loosened": report.loosened,
                 "failures": [{"pod": pod, "reason": reason} for pod, reason in report.failures],
                 "isDryRun": is_dry_run,
                 "isWhole": report.is_whole,
@@ -83,6 +84,11 @@ def print_changes(report: ChangeReport, *, done: str, is_dry_run: bool, as_text:
     ]
     left = ", ".join(f"{count} {why}" for why, count in sorted(report.left.items()))
     say(", ".join(parts) + (f"; not asked: {left}" if left else ""))
+    if report.loosened:
+        warn(
+            f"{report.loosened} pods have no seconds until they are restored, and the built-in controller does not"
+            " evict them: repeat the command"
+        )
     if not report.is_whole:
         warn("stopped before the end: the same command goes on where this one was")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import collections
 import dataclasses
 import enum
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from typing import Any, Final, Protocol
 
 import msgspec
@@ -19,9 +19,6 @@ from evictstream.streams.kubernetes.answers import ApiAnswer
 
 MOST_EXAMPLES: Final = 20
 """Pods that could not be changed, by name; all of them are counted."""
-
-SETTLE_SECONDS: Final = 2.0
-"""After the first of two changes, so that the built-in controller sees it: it looks at a pod's newest state alone."""
 
 _CONFLICT: Final = 409
 _NOT_FOUND: Final = 404
@@ -52,12 +49,14 @@ class ChangeReport:
         outcomes: pods by what came of their request.
         left: pods that were not asked for, by what they are.
         failures: the first pods that were refused, each with the reason.
+        loosened: pods whose seconds are out of the spec, and that are not restored yet: no timer runs for them.
         is_whole: whether all pods were looked at.
     """
 
     outcomes: collections.Counter[ChangeOutcome] = dataclasses.field(default_factory=collections.Counter)
     left: collections.Counter[str] = dataclasses.field(default_factory=collections.Counter)
     failures: list[tuple[str, str]] = dataclasses.field(default_factory=list)
+    loosened: int = 0
     is_whole: bool = False
 
     @property
@@ -85,33 +84,6 @@ class PodChange(Protocol):
             KubernetesError: the API server does not answer.
             StoppedError: a signal has come.
         """
-
-
-def change_all(
-    requests: ApiRequests,
-    pods: Callable[[], Iterable[ClusterPod]],
-    changes: tuple[Sequence[PodChange], PodChange],
-    report: ChangeReport,
-    *,
-    tell: Callable[[ChangeReport], None],
-) -> None:
-    """Prepare all pods, then change them; of what prepares nothing is reported but that it was stopped.
-
-    Raises:
-        KubernetesError: as `change_pods`.
-    """
-    before, change = changes
-    for each in before:
-        prepared = ChangeReport()
-        change_pods(requests, pods(), each, prepared, tell=tell)
-        if not prepared.is_whole:
-            return
-        if prepared.asked:
-            try:
-                requests.pause(SETTLE_SECONDS)
-            except StoppedError:
-                return
-    change_pods(requests, pods(), change, report, tell=tell)
 
 
 def change_pods(
@@ -185,24 +157,22 @@ class LoosenPods:
 
     Attributes:
         requests: where it is sent.
-        nodes: that have a `NoExecute` taint.
-        is_dry_run: whether nothing is to be written.
+        nodes: returns those that have a `NoExecute` taint.
     """
 
     requests: ApiRequests
-    nodes: frozenset[str]
-    is_dry_run: bool
+    nodes: Callable[[], frozenset[str]]
 
     def why_not(self, pod: ClusterPod) -> str | None:
         """Return why a pod is left as it is: no timer runs for it, or none that could be late."""
         node = pod.spec.node_name if pod.spec else None
-        if pod.is_over() or node not in self.nodes:
+        if node not in self.nodes():
             return HandoverState.OVER
-        return None if any(_has_backstop(one) for one in pod.handed().tolerations) else NOT_MOVED
+        return _why_not_looser(pod)
 
-    def apply(self, pod: ClusterPod, report: ChangeReport) -> ChangeOutcome:
-        """Send it; if the pod has changed meanwhile, what it is now."""
-        return _patched_as_read(self.requests, pod, loosening_patch, self.why_not, report, is_dry_run=self.is_dry_run)
+    def apply(self, pod: ClusterPod, report: ChangeReport) -> tuple[ChangeOutcome, ClusterPod]:
+        """Send it, and return the pod as it is then; if it has changed meanwhile, what it is now."""
+        return _patched_as_read(self.requests, pod, loosening_patch, _why_not_looser, report, is_dry_run=False)
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -225,7 +195,8 @@ class RestorePods:
 
     def apply(self, pod: ClusterPod, report: ChangeReport) -> ChangeOutcome:
         """Send it; if the pod has changed meanwhile, what it is now."""
-        return _patched_as_read(self.requests, pod, restoring_patch, self.why_not, report, is_dry_run=self.is_dry_run)
+        is_dry_run = self.is_dry_run
+        return _patched_as_read(self.requests, pod, restoring_patch, self.why_not, report, is_dry_run=is_dry_run)[0]
 
 
 def restoring_patch(pod: ClusterPod) -> list[dict[str, Any]]:
@@ -264,6 +235,12 @@ def _tests(pod: ClusterPod) -> list[dict[str, Any]]:
     ]
 
 
+def _why_not_looser(pod: ClusterPod) -> str | None:
+    if pod.is_over():
+        return HandoverState.OVER
+    return None if any(map(_has_backstop, pod.handed().tolerations)) else NOT_MOVED
+
+
 def _has_backstop(one: Toleration) -> bool:
     return isinstance(one.built_in_seconds, int)
 
@@ -282,8 +259,8 @@ def _patched_as_read(
     report: ChangeReport,
     *,
     is_dry_run: bool,
-) -> ChangeOutcome:
-    """Patch exactly the pod that was read; if it has changed meanwhile, read it once more."""
+) -> tuple[ChangeOutcome, ClusterPod]:
+    """Patch exactly the pod that was read; if it has changed meanwhile, read it once more. Return what it is then."""
     query = {"dryRun": "All"} if is_dry_run else {}
     left = _MOST_CONFLICTS
     while True:
@@ -291,18 +268,18 @@ def _patched_as_read(
         left -= 1
         if answer.is_done:
             found = msgspec.json.decode(answer.body, type=ClusterPod)
-            return ChangeOutcome.UNCHANGED if why_not(found) is None else ChangeOutcome.CHANGED
+            return ChangeOutcome.UNCHANGED if why_not(found) is None else ChangeOutcome.CHANGED, found
         if answer.status == _NOT_FOUND:
-            return ChangeOutcome.GONE
+            return ChangeOutcome.GONE, pod
         if not left or answer.status not in (_CONFLICT, _INVALID):
-            return report.fail(pod, _reason(answer))
+            return report.fail(pod, _reason(answer)), pod
         now = requests.get(pod.path, ClusterPod)
         if now is None:
-            return ChangeOutcome.GONE
+            return ChangeOutcome.GONE, pod
         if why_not(now) is not None:
-            return ChangeOutcome.UNCHANGED
+            return ChangeOutcome.UNCHANGED, now
         if _version(pod) == _version(now):  # no test of the patch has failed: the pod itself is refused
-            return report.fail(pod, _reason(answer))
+            return report.fail(pod, _reason(answer)), pod
         pod = now
 
 

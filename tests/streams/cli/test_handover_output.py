@@ -92,3 +92,12 @@ def test_a_summary_counts_and_names_failures(capsys: pytest.CaptureFixture[str])
     assert "stopped before the end" in shown.err
     print_changes(done, done="moved", is_dry_run=True, as_text=True)
     assert capsys.readouterr().out.startswith("3 pods would be moved, ")
+
+
+def test_pods_left_without_seconds_are_told(capsys: pytest.CaptureFixture[str]) -> None:
+    done = ChangeReport(loosened=3)
+    print_changes(done, done="restored", is_dry_run=False, as_text=True)
+    assert "3 pods have no seconds until they are restored" in (shown := capsys.readouterr().err)
+    assert "repeat the command" in shown
+    print_changes(done, done="restored", is_dry_run=False, as_text=False)
+    assert json.loads(capsys.readouterr().out)["loosened"] == 3

@@ -19,7 +19,6 @@ from evictstream.streams.handover.pod_changes import (
     LoosenPods,
     MovePods,
     RestorePods,
-    change_all,
     loosening_patch,
     restoring_patch,
 )
@@ -187,21 +186,9 @@ def test_each_answer_to_a_move_is_counted(
 
 
 def test_only_pods_of_tainted_nodes_are_loosened(requests: ApiRequests) -> None:
-    loosen = LoosenPods(requests=requests, nodes=frozenset({"n"}), is_dry_run=False)
+    loosen = LoosenPods(requests=requests, nodes=lambda: frozenset({"n"}))
     assert loosen.why_not(read(MOVED)) is None
     assert loosen.why_not(read({**MOVED, "spec": {**MOVED["spec"], "nodeName": "other"}})) is not None
     assert loosen.why_not(read(RESTORED)) is not None
     endless = {name: value for name, value in TIMED.items() if name != "tolerationSeconds"}
     assert loosen.why_not(read(pod([endless], [TIMED]))) is not None
-
-
-def test_a_stop_while_preparing_changes_nothing_more(server: Scripted, requests: ApiRequests) -> None:
-    server.answers = [(200, {}, pod([TIMED], None))]
-    requests.is_stopped = lambda: bool(server.asked)
-    report = ChangeReport()
-    loosen = LoosenPods(requests=requests, nodes=frozenset({"n"}), is_dry_run=False)
-    restore = RestorePods(requests=requests, is_dry_run=False)
-    pods = [read(MOVED)] * 3
-    change_all(requests, lambda: pods, ([loosen], restore), report, tell=lambda _: None)
-    assert len(server.asked) == 1
-    assert (report.asked, report.is_whole) == (0, False)
