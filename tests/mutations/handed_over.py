@@ -6,6 +6,7 @@ from tests.mutations.matching import Change
 
 READING = "tests/models/kubernetes/test_handed_over.py"
 OWNERS = "tests/models/eviction/test_built_in.py"
+HOLDS = "tests/models/eviction/test_backstop.py"
 
 OF_HANDED_OVER = (
     Mutation(
@@ -68,5 +69,15 @@ OF_HANDED_OVER = (
         "take a move for a plain edit",
         (Change(product.PLAIN_EDIT, "take_plain_version", "is_same_in_force(tolerations, known)", "False"),),
         (OWNERS,),
+    ),
+    Mutation(
+        "say that a hold outlasts a backstop that comes later",
+        (Change(product.BACKSTOP, "_compare", "hold.until_us > first_us", "True"),),
+        (HOLDS,),
+    ),
+    Mutation(
+        "ask a policy now what it holds at the deadline",
+        (Change(product.BACKSTOP, "_compare", "max(now_us, subject.due_us)", "now_us"),),
+        (HOLDS,),
     ),
 )
