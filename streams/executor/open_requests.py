@@ -92,7 +92,7 @@ class OpenRequests:
     def __init__(self, cluster: str, calls: RequestCalls) -> None:
         self.wake: Callable[[str], None] = lambda _: None
         self.is_ignored = False
-        self.watch = RequestWatch(cluster, calls, self._changed)
+        self.watch = RequestWatch(cluster, calls, self._changed, is_own=self._is_own)
         self.calls = calls
         self._made: dict[RequestKey, _Made] = {}
         self._ending: dict[RequestKey, float | None] = {}  # when its withdrawal was seen first
@@ -262,14 +262,18 @@ class OpenRequests:
             return found
         if not is_for(found, command):
             return CommandAnswer(Outcome.FAILED, f"another EvictionRequest has the name {command.eviction_id}")
-        self.watch.learn(found)
         if found.is_withdrawn_here or found.is_deleting:
+            self.watch.learn(found)
             self.release(key)
             return RequestWait(seconds=_SOON_SECONDS, reason="its earlier EvictionRequest is being withdrawn")
         made = _Made(uid=found.uid, at=time.monotonic(), zone=zone)
-        with self._lock:
+        with self._lock:  # before it is learned, so that no list in between drops it
             self._made[key] = made
+        self.watch.learn(found)
         return made
+
+    def _is_own(self, key: RequestKey) -> bool:
+        return key in self._made or key in self._ending
 
     def _changed(self, key: RequestKey) -> None:
         made = self._made.get(key)

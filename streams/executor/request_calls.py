@@ -15,6 +15,7 @@ from evictstream.models.execution.eviction_requests import (
     REQUESTS_GATE,
     REQUESTS_PLURAL,
     REQUESTS_VERSION,
+    RequestKey,
     RequestState,
     cluster_label,
     read_eviction_request,
@@ -126,8 +127,8 @@ class RequestCalls:
         answer = self._connection.send("DELETE", path, body=body, send_until=send_until)
         return read_reply(answer, plural=REQUESTS_PLURAL, name=state.name)
 
-    def list(self, most: int) -> tuple[str, list[RequestState]]:
-        """List the requests of the cluster; returns the version of the list, and at most so many.
+    def list(self, most: int, is_own: Callable[[RequestKey], bool]) -> tuple[str, list[RequestState]]:
+        """List the requests of the cluster; returns the version of the list, and at most so many and all own ones.
 
         Raises:
             KubernetesError: no answer, or a refusal.
@@ -142,9 +143,11 @@ class RequestCalls:
                 raise ApiUnreachableError(host=self.host, reason=reason, is_answered=True) from error
             for item in page.items:
                 with contextlib.suppress(*DECODE_ERRORS):  # what an executor has made can be read
-                    states.append(read_eviction_request(bytes(item)))
-            if not page.metadata.continue_ or len(states) >= most:
-                return page.metadata.resource_version, states[:most]
+                    state = read_eviction_request(bytes(item))
+                    if len(states) < most or is_own(state.key):
+                        states.append(state)
+            if not page.metadata.continue_:
+                return page.metadata.resource_version, states
             query["continue"] = page.metadata.continue_
 
     def watch(self, version: str) -> Iterator[RequestLine]:

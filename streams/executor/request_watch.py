@@ -20,7 +20,7 @@ from evictstream.streams.kubernetes.backoff import Backoff
 log = structlog.get_logger(__name__)
 
 MOST_KNOWN: Final = 20_000
-"""Requests that are kept, some 20 MB. An executor makes fewer, so further ones are somebody else's."""
+"""Requests that are kept, some 20 MB. Further ones are kept only if they are this executor's own."""
 
 _SHORT_SECONDS: Final = 1.0
 """The least time between two watches: an API server that ends each at once must not be asked without pause."""
@@ -44,13 +44,22 @@ class RequestWatch(threading.Thread):
         has_failed: whether that is because of a failure; else the first list is on its way.
     """
 
-    def __init__(self, name: str, calls: RequestCalls, on_change: Callable[[RequestKey], None]) -> None:
+    def __init__(
+        self,
+        name: str,
+        calls: RequestCalls,
+        on_change: Callable[[RequestKey], None],
+        *,
+        is_own: Callable[[RequestKey], bool],
+    ) -> None:
         """Begin nothing yet.
 
         Args:
             name: of the cluster.
             calls: to its API server.
             on_change: is called with the key of a request that has changed or is gone, by this thread.
+            is_own: whether a request was made by this executor, or is withdrawn by it now. Such a one is always kept:
+                whoever may create requests may create many, and one that is not kept would seem to be gone.
         """
         super().__init__(name=f"{name} EvictionRequests", daemon=True)
         self.problem: str | None = "the EvictionRequests are being listed"
@@ -58,6 +67,7 @@ class RequestWatch(threading.Thread):
         self._cluster = name
         self._calls = calls
         self._on_change = on_change
+        self._is_own = is_own
         self._states: dict[RequestKey, RequestState] = {}
         self._lock = threading.Lock()
         self._stopped = threading.Event()
@@ -80,9 +90,9 @@ class RequestWatch(threading.Thread):
         return len(self._states)
 
     def learn(self, state: RequestState) -> None:
-        """Keep the state from an answer, which the watch may not have shown yet."""
+        """Keep the state from an answer about an own request, which the watch may not have shown yet."""
         with self._lock:
-            self._keep(state)
+            self._keep(state, is_own=True)
 
     def forget(self, state: RequestState) -> None:
         """Drop a request that is gone, unless a newer one has its key."""
@@ -118,7 +128,7 @@ class RequestWatch(threading.Thread):
         self.problem = f"the EvictionRequests are not known: {reason}"
 
     def _list(self) -> str:
-        version, states = self._calls.list(MOST_KNOWN)
+        version, states = self._calls.list(MOST_KNOWN, self._is_own)
         listed_at = int(version) if version.isdecimal() else 0
         with self._lock:
             before = self._states
@@ -153,12 +163,13 @@ class RequestWatch(threading.Thread):
             if type_ == "DELETED":
                 self.forget(state)
             else:
-                self.learn(state)
+                with self._lock:
+                    self._keep(state)
             self._on_change(state.key)
 
-    def _keep(self, state: RequestState) -> None:
+    def _keep(self, state: RequestState, *, is_own: bool = False) -> None:
         known = self._states.get(state.key)
         is_newer = known is None or state.version >= known.version
-        has_room = known is not None or len(self._states) < MOST_KNOWN
+        has_room = known is not None or len(self._states) < MOST_KNOWN or is_own or self._is_own(state.key)
         if is_newer and has_room and state.requester == REQUESTER:
             self._states[state.key] = state

@@ -16,7 +16,7 @@ from evictstream.models.execution.command_log import CommandAnswer
 from evictstream.models.execution.eviction_requests import REQUESTER, WITHDRAWN_MARK, cluster_label, request_key
 from evictstream.models.messages.command import EvictionCommand
 from evictstream.models.messages.vocabulary import Outcome
-from evictstream.streams.executor import open_requests
+from evictstream.streams.executor import open_requests, request_watch
 from evictstream.streams.executor.eviction import ExecutorMode, PodEvictor, PutOff
 from evictstream.streams.executor.node_looks import NodeLooks
 from evictstream.streams.executor.open_requests import OpenRequests
@@ -242,6 +242,34 @@ def test_a_copy_in_another_namespace_is_not_ours(
     again = evictor.evict(command(), 1)
     assert isinstance(again, PutOff)
     assert again.is_open
+
+
+def test_a_flood_of_requests_hides_none_of_ours(
+    serving: FakeApi, evictor: PodEvictor, requests: OpenRequests, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(request_watch, "MOST_KNOWN", 3)
+    meta = {"generation": 1, "labels": {"evictstream.io/cluster": cluster_label("c1")}}
+    spec = {"target": {"pod": {"name": "b", "uid": UIDS["b"]}}, "requester": REQUESTER, "intent": "Eviction"}
+    for number in range(5):
+        serving.put("EvictionRequest", f"a-tenant/r-{number}", metadata=meta, spec=spec)
+    wait_for(lambda: len(requests) == 3)
+
+    def is_open() -> bool:
+        found = evictor.evict(command(), 0)
+        return isinstance(found, PutOff) and found.is_open
+
+    assert is_open()
+    assert is_open()
+    with serving.changing():  # a watch that is too old: all is listed again
+        edit(serving, observedGeneration=1)
+        serving.put("EvictionRequest", "a-tenant/r-5", metadata=meta, spec=spec)
+        serving.forget_history()
+    wait_for(lambda: serving.requests.count("list evictionrequests") == 2 and len(requests) == 4)
+    wait_for(lambda: (known := requests.watch.get(request_key(command()))) is not None and known.is_noticed)
+    assert is_open()
+    serving.remove("EvictionRequest", name_of())
+    wait_for(lambda: not requests.is_quiet(command()))
+    assert outcome(evictor.evict(command(), 0)) is Outcome.REFUSED
 
 
 def test_without_a_controller_it_is_failed_after_a_minute(
