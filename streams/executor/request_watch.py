@@ -23,7 +23,8 @@ MOST_KNOWN: Final = 20_000
 """Requests that are kept, some 20 MB. Further ones are kept only if they are this executor's own."""
 
 _SHORT_SECONDS: Final = 1.0
-"""The least time between two watches: an API server that ends each at once must not be asked without pause."""
+"""The least time from a watch to the next watch or list: an API server that ends each at once must not be asked without
+pause."""
 
 
 class _Line(msgspec.Struct):
@@ -143,19 +144,20 @@ class RequestWatch(threading.Thread):
 
     def _watch(self, version: str) -> str | None:
         """Follow one watch; returns the version at which the next one begins, None if a list is needed."""
-        began_at = time.monotonic()
+        began_at, is_expired = time.monotonic(), False
         for line in self._calls.watch(version):
             if self._stopped.is_set():
                 return None
             text = bytes(line.object)
             if line.type == "ERROR":
-                return None
+                is_expired = True
+                break
             with contextlib.suppress(*DECODE_ERRORS):
                 version = _bookmarks.decode(text).metadata.resource_version or version
             if line.type != "BOOKMARK":
                 self._note(line.type, text)
         self._stopped.wait(max(0.0, began_at + _SHORT_SECONDS - time.monotonic()))
-        return version
+        return None if is_expired else version
 
     def _note(self, type_: str, text: bytes) -> None:
         with contextlib.suppress(*DECODE_ERRORS):  # what an executor has made can be read

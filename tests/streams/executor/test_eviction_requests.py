@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from types import SimpleNamespace
 from typing import Any
 
+import msgspec
 import pytest
 
 from evictstream.kit.conformance.fake_api import FakeApi
@@ -21,7 +22,7 @@ from evictstream.streams.executor.eviction import ExecutorMode, PodEvictor, PutO
 from evictstream.streams.executor.node_looks import NodeLooks
 from evictstream.streams.executor.open_requests import OpenRequests
 from evictstream.streams.executor.pod_requests import PodRequests
-from evictstream.streams.executor.request_calls import RequestCalls
+from evictstream.streams.executor.request_calls import RequestCalls, RequestLine
 from evictstream.streams.executor.request_keeper import KEEPERS, RequestKeeper
 from evictstream.streams.kubernetes.connection import Connection
 from tests.models.execution.samples import command as any_command
@@ -242,6 +243,22 @@ def test_a_copy_in_another_namespace_is_not_ours(
     again = evictor.evict(command(), 1)
     assert isinstance(again, PutOff)
     assert again.is_open
+
+
+class ExpiringCalls(RequestCalls):
+    """Each of its watches ends at once, since its version is too old."""
+
+    def watch(self, version: str) -> Iterator[RequestLine]:
+        yield RequestLine(type="ERROR", object=msgspec.Raw(f'{{"code":410,"version":"{version}"}}'.encode()))
+
+
+def test_watches_that_expire_at_once_pause_between_lists(serving: FakeApi, connection: Connection) -> None:
+    watch = OpenRequests("c1", ExpiringCalls(connection, "c1")).watch
+    watch.start()
+    time.sleep(2.5)
+    watch.stop()
+    watch.join(10)
+    assert 2 <= serving.requests.count("list evictionrequests") <= 4
 
 
 def test_a_flood_of_requests_hides_none_of_ours(
