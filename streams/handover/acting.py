@@ -90,7 +90,7 @@ class FoundPolicy:
         version: of the program's policies; 0 where it says none.
         variant: that it says; empty where it says none.
         more: that it says.
-        is_edited: whether its expressions differ from what this program writes for version, variant and seconds.
+        is_edited: whether its spec differs from what this program writes for version, variant and seconds.
     """
 
     name: str
@@ -281,7 +281,25 @@ def _found(policy: _Policy) -> FoundPolicy:
         version=_number(_annotation(policy, VERSION_ANNOTATION)) or 0,
         variant=variant,
         more=more,
-        is_edited=any(
-            policy.spec.get(part) != expected[part] for part in ("matchConditions", "variables", "mutations")
-        ),
+        is_edited=_comparable(policy.spec) != _comparable(expected),
     )
+
+
+def _comparable(spec: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what decides what a policy does, with what the API server writes where nothing was said.
+
+    Fields that only a newer API server knows are left out: it sets them too.
+    """
+    constraints = spec.get("matchConstraints") or {}
+    parts = ("paramKind", "matchConditions", "variables", "mutations")
+    return {
+        **{part: spec.get(part) or None for part in parts},
+        "failurePolicy": spec.get("failurePolicy") or "Fail",
+        "reinvocationPolicy": spec.get("reinvocationPolicy") or "Never",
+        "matchPolicy": constraints.get("matchPolicy") or "Equivalent",
+        **{part: constraints.get(part) or {} for part in ("namespaceSelector", "objectSelector")},
+        **{
+            part: [{"scope": "*", **rule} for rule in constraints.get(part) or ()]
+            for part in ("resourceRules", "excludeResourceRules")
+        },
+    }
