@@ -180,6 +180,7 @@ def schema() -> Schema:
         "handover": _closed(
             {
                 "enabled": _FLAG,
+                "builtIn": {"type": ["boolean", "null"]},
                 "more": {"type": ["integer", "null"], "minimum": 1, "maximum": MOST_MORE},
                 "guard": _FLAG,
                 "excludedNamespaces": {"type": "array", "items": _GIVEN_NAMESPACE},
@@ -210,7 +211,7 @@ def schema() -> Schema:
         "fullnameOverride": {"type": "string", "maxLength": 40, "pattern": "^([a-z]([-a-z0-9]*[a-z0-9])?)?$"},
     }
     one_cluster = {"clusters": {"maxItems": 1, "items": {"properties": {"context": {"maxLength": 0}}}}}
-    no_policy = {"handover": {"properties": {"enabled": {"const": False}}}}
+    no_policy = {"handover": {"properties": {"enabled": {"const": False}, "builtIn": {"enum": [False, None]}}}}
     no_program = {program: {"properties": {"enabled": {"const": False}}} for program in ("feed", "executor")}
     return {
         "$schema": "http://json-schema.org/draft-07/schema#",

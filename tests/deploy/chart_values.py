@@ -67,6 +67,7 @@ TAKEN: Final[dict[str, Values]] = {
     },
     "handover": {"handover": {"enabled": True}},
     "handover without a backstop": {"handover": {"enabled": True, "more": None, "guard": False}},
+    "handover on the way back": {"handover": {"enabled": False, "builtIn": True}},
     "handover of some": {
         "handover": {"enabled": True, "more": 31_536_000, "excludedNamespaces": ["gke-managed-system", "kube-system"]}
     },
@@ -119,6 +120,10 @@ REFUSED: Final[dict[str, tuple[Values, str]]] = {
     "a policy for clusters elsewhere": (
         {"kubeconfigSecretName": "fleet", "handover": {"enabled": True}},
         "/handover/enabled",
+    ),
+    "a built-in controller elsewhere": (
+        {"kubeconfigSecretName": "fleet", "handover": {"builtIn": True}},
+        "/handover/builtIn",
     ),
     "a number for text": ({"image": {"tag": 1.2}}, "/image/tag"),
     "no image": ({"image": {"repository": ""}}, "/image/repository"),

@@ -145,7 +145,14 @@ def test_the_policy_is_that_of_the_command(
     [
         pytest.param({}, None, id="without"),
         pytest.param({"handover": {"enabled": True}}, "prod-eu-1", id="with"),
-        pytest.param({"handover": {"enabled": True}, "settings": {"built_in": "prod-*"}}, "prod-*", id="set"),
+        pytest.param({"handover": {"enabled": False, "builtIn": True}}, "prod-eu-1", id="on-the-way-back"),
+        pytest.param({"handover": {"enabled": True, "builtIn": False}}, None, id="switched-off"),
+        pytest.param(
+            {"handover": {"enabled": True}, "settings": {"built_in": "eks-*,gke-1"}}, "prod-eu-1,eks-*,gke-1", id="more"
+        ),
+        pytest.param(
+            {"handover": {"enabled": True}, "settings": {"built_in": "eks-*,prod-eu-1"}}, "prod-eu-1,eks-*", id="twice"
+        ),
         pytest.param({"settings": {"built_in": "prod-*"}}, "prod-*", id="set-alone"),
     ],
 )

@@ -20,12 +20,20 @@ EVICTSTREAM_SSL_CERTFILE: /etc/evictstream/kafka-user/tls.crt
 EVICTSTREAM_SSL_KEYFILE: /etc/evictstream/kafka-user/tls.key
 {{- end }}
 {{- end }}
+{{- /* Of the chart's own cluster, and those that the setting names. */}}
+{{- $builtIn := list }}
 {{- with .Values.handover }}
-{{- if and .enabled $.Values.clusters (not (hasKey $.Values.settings "built_in")) }}
-EVICTSTREAM_BUILT_IN: {{ (first $.Values.clusters).name | quote }}
+{{- if and $.Values.clusters (ternary .enabled .builtIn (kindIs "invalid" .builtIn)) }}
+{{- $builtIn = list (first $.Values.clusters).name }}
 {{- end }}
 {{- end }}
-{{- range $name, $value := .Values.settings }}
+{{- with .Values.settings.built_in }}
+{{- $builtIn = concat $builtIn (splitList "," .) }}
+{{- end }}
+{{- with $builtIn }}
+EVICTSTREAM_BUILT_IN: {{ uniq . | join "," | quote }}
+{{- end }}
+{{- range $name, $value := omit .Values.settings "built_in" }}
 {{- /* Helm reads numbers as floats; JSON writes large ones without an exponent. */}}
 EVICTSTREAM_{{ upper $name }}: {{ if kindIs "string" $value }}{{ quote $value }}{{ else }}{{ toJson $value | quote }}{{ end }}
 {{- end }}
