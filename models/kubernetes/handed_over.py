@@ -33,6 +33,7 @@ MOST_ENTRIES: Final = 1_000
 
 _NANOSECONDS: Final = 1_000_000_000
 _LAST_COUNTED_SECONDS: Final = (2**63 - 1) // _NANOSECONDS
+_REST_BYTES: Final = 60  # of a toleration in JSON, without key and value
 _LONGEST_KEPT: Final = 50  # tolerations of a list; with all that is at most 30 MB
 
 _Identity: TypeAlias = tuple[str, str, str, str]
@@ -86,12 +87,15 @@ def handed_over(tolerations: Tolerations, annotation: str | None) -> HandedOver:
     by_identity: dict[_Identity, _Entry] = {}
     for entry in entries:
         by_identity.setdefault(_identity(flat_toleration(entry)), entry)
-    in_force = []
-    for toleration in tolerations:
+    in_force = list(tolerations)
+    length_bytes = 0
+    for place, toleration in enumerate(tolerations):
+        length_bytes += len(toleration.key) + len(toleration.value) + _REST_BYTES
         moved = by_identity.pop(_identity(toleration), None)
-        applies = moved is not None and _applies(moved, toleration)
-        in_force.append(_moved(toleration, moved.toleration_seconds) if moved is not None and applies else toleration)
-    return HandedOver(shared_tolerations(tuple(in_force), len(annotation)))
+        if moved is not None and _applies(moved, toleration):
+            in_force[place] = _moved(toleration, moved.toleration_seconds)
+    found = tuple(in_force)
+    return HandedOver(tolerations if found == tolerations else shared_tolerations(found, length_bytes))
 
 
 def read_handed_over(tolerations: msgspec.Raw, annotation: msgspec.Raw) -> HandedOver:
