@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 app = typer.Typer(add_completion=False, rich_markup_mode="markdown")
 
 ContextOption = Annotated[
-    str | None, typer.Option("--context", help="Of the kubeconfig. Default: the current one.", metavar="NAME")
+    str | None, typer.Option("--context", help="Context of the kubeconfig. Default: the current one.", metavar="NAME")
 ]
 KubeconfigOption = Annotated[
     str | None,
@@ -41,10 +41,10 @@ KubeconfigOption = Annotated[
 NamespaceOption = Annotated[
     str | None, typer.Option("--namespace", "-n", help="Only pods of this namespace.", metavar="NAME")
 ]
-NodeOption = Annotated[str | None, typer.Option("--node", help="Only pods of this node.", metavar="NAME")]
+NodeOption = Annotated[str | None, typer.Option("--node", help="Only pods on this node.", metavar="NAME")]
 RateOption = Annotated[float, typer.Option("--rate", help="Most pods a second.", min=0.1, max=1_000, metavar="NUMBER")]
 DryRunOption = Annotated[
-    bool, typer.Option("--dry-run", help="Have the API server do all but write, and show what would be.")
+    bool, typer.Option("--dry-run", help="Have the API server do all but write, and show what would change.")
 ]
 DEFAULT_RATE = 50.0
 """A cluster of 100,000 pods takes half an hour, and its API server notices nothing of it."""
@@ -69,7 +69,7 @@ def policy(
     more: Annotated[
         int | None,
         typer.Option(
-            help="Backstop: so long after evictstream the built-in controller evicts what is still there. Default:"
+            help="Backstop: how long after evictstream the built-in controller evicts pods that remain. Default:"
             f" {DEFAULT_MORE}.",
             min=1,
             max=MOST_MORE,
@@ -77,7 +77,7 @@ def policy(
         ),
     ] = None,
     none: Annotated[
-        bool, typer.Option("--none", help="No backstop: the built-in controller never evicts what was moved.")
+        bool, typer.Option("--none", help="No backstop: the built-in controller never evicts moved pods.")
     ] = False,
     guard: Annotated[
         bool,
@@ -96,10 +96,10 @@ def policy(
     """Print the policy for `kubectl apply -f -`; needs Kubernetes 1.36 or newer.
 
     With a backstop, a toleration of 300 s becomes one of 300 + `--more`: if evictstream is dead, the built-in
-    controller evicts later by so much. With `--none` it becomes one without seconds: nothing else evicts the pod then.
+    controller evicts that much later. With `--none` it becomes one without seconds: nothing else evicts the pod then.
 
     Before you apply it, upgrade the workers: one that does not know the annotation keeps moved pods too long. A
-    namespace opts out by the label `evictstream.io/handover=off`.
+    namespace opts out with the label `evictstream.io/handover=off`.
 
     Examples:
 
@@ -181,7 +181,7 @@ def move(
     kubeconfig: KubeconfigOption = None,
     output: FormOption = None,
 ) -> int:
-    """Move pods that were there before the policy.
+    """Move pods that were created before the policy.
 
     Sends an empty patch for each: the policy looks at the pod, and only seconds change. Nothing restarts. A pod keeps
     its deadline if its window runs. A second run changes nothing, and one that was stopped goes on with the next.
@@ -230,16 +230,16 @@ def restore(  # noqa: PLR0917 - typer reads options from positional parameters
     rate: RateOption = DEFAULT_RATE,
     dry_run: DryRunOption = False,
     despite_policy: Annotated[
-        bool, typer.Option("--despite-policy", help="Also while the policy acts, which moves the pods again.")
+        bool, typer.Option("--despite-policy", help="Restore even while the policy acts, which moves the pods again.")
     ] = False,
     cluster_context: ContextOption = None,
     kubeconfig: KubeconfigOption = None,
     output: FormOption = None,
 ) -> int:
-    """Give pods back to the built-in controller: seconds into the spec, the annotation away.
+    """Give pods back to the built-in controller: seconds go back into the spec, and the annotation is removed.
 
     Delete the binding of the policy first: while it acts, this has no effect. Pods on nodes that are tainted now get
-    their full seconds once more, from the restore on. Each patch is only for the version of the pod that was read.
+    their full seconds once more, from the restore on. Each patch applies only to the version of the pod that was read.
     With a backstop such pods have no seconds for some moments: if this command is stopped then, repeat it.
 
     Exits with 0 if all were restored, with 1 if one was not or the policy acts, with 130 or 143 if stopped by Ctrl-C or
