@@ -48,6 +48,9 @@ class _Review(msgspec.Struct, tag_field="kind", tag="SelfSubjectAccessReview"):
     status: _Status
 
 
+_reviews: Final = msgspec.json.Decoder(_Review)
+
+
 def check_rights(
     cluster: str, connection: Connection, mode: ExecutorMode, *, writes_events: bool, deletes_late: bool
 ) -> None:
@@ -89,6 +92,6 @@ def _is_allowed(connection: Connection, verb: str, resource: str) -> bool:
     if not answer.is_done:
         raise connection.refusal(REVIEWS, answer)
     try:
-        return msgspec.json.decode(answer.body, type=_Review).status.allowed
+        return _reviews.decode(answer.body).status.allowed
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise ApiUnreachableError(host=connection.host, reason="its answer is not a SelfSubjectAccessReview") from error

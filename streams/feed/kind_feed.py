@@ -14,7 +14,6 @@ import time
 from collections.abc import Callable
 from typing import Final
 
-import msgspec
 import structlog
 
 from evictstream.models.kubernetes.shapes import Kind
@@ -36,8 +35,9 @@ from evictstream.streams.feed.watched_objects import (
     read_object,
 )
 from evictstream.streams.feed.write_order import WriteOrder
+from evictstream.streams.kubernetes.answers import decode_status
 from evictstream.streams.kubernetes.backoff import Backoff
-from evictstream.streams.kubernetes.connection import Connection, Status
+from evictstream.streams.kubernetes.connection import Connection
 
 log = structlog.get_logger(__name__)
 
@@ -239,7 +239,7 @@ class KindFeed(threading.Thread):
     def _apply(self, line: bytes) -> None:
         change = read_line(line)
         if change.type == "ERROR":
-            status = msgspec.json.decode(change.object, type=Status)
+            status = decode_status(change.object)
             raise ApiRefusedError(
                 host=self._connection.host, path=PATHS[self.kind], status=status.code, reason=status.message
             )

@@ -11,7 +11,7 @@ import msgspec
 from evictstream.models.kubernetes.shapes import TOLERATIONS_ANNOTATION, TaintObject
 from evictstream.models.kubernetes.taints import NO_EXECUTE
 from evictstream.streams.handover.api_requests import ApiRequests
-from evictstream.streams.handover.pod_states import ClusterPod
+from evictstream.streams.handover.pod_states import ClusterPod, decode_pod
 from evictstream.streams.handover.policy_objects import (
     BINDING_GUARD_NAME,
     GROUP,
@@ -177,7 +177,7 @@ def _patched_in_dry_run(requests: ApiRequests, path: str) -> ApiAnswer | None:
 
 
 def _acting(answer: ApiAnswer) -> ActingPolicy | None:
-    pod = msgspec.json.decode(answer.body, type=ClusterPod)
+    pod = decode_pod(answer.body)
     for one in pod.handed().tolerations:
         if one.key == PROBED_KEY and one.built_in_seconds is not msgspec.UNSET:
             if one.built_in_seconds is None:

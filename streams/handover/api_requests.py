@@ -171,7 +171,7 @@ class ApiRequests:
     @staticmethod
     def _offered(answer: ApiAnswer) -> str:
         try:
-            return msgspec.json.decode(answer.body, type=_PodPage).metadata.continue_
+            return _pages.decode(answer.body).metadata.continue_
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             return ""
 

@@ -14,7 +14,7 @@ from evictstream.models.kubernetes.handed_over import spec_seconds
 from evictstream.models.kubernetes.shapes import NULL, TOLERATIONS_ANNOTATION
 from evictstream.models.kubernetes.tolerations import Toleration
 from evictstream.streams.handover.api_requests import ApiRequests, StoppedError
-from evictstream.streams.handover.pod_states import ClusterPod, HandoverState, NamespaceRules, state_of
+from evictstream.streams.handover.pod_states import ClusterPod, HandoverState, NamespaceRules, decode_pod, state_of
 from evictstream.streams.kubernetes.answers import ApiAnswer
 
 MOST_EXAMPLES: Final = 20
@@ -144,7 +144,7 @@ class MovePods:
             return ChangeOutcome.GONE
         if not answer.is_done:
             return report.fail(pod, _reason(answer))
-        found = msgspec.json.decode(answer.body, type=ClusterPod)
+        found = decode_pod(answer.body)
         return ChangeOutcome.CHANGED if state_of(found, self.rules) is HandoverState.MOVED else ChangeOutcome.UNCHANGED
 
 
@@ -267,7 +267,7 @@ def _patched_as_read(
         answer = requests.ask("PATCH", pod.path, query, body=patch(pod), kind="json-patch+json")
         left -= 1
         if answer.is_done:
-            found = msgspec.json.decode(answer.body, type=ClusterPod)
+            found = decode_pod(answer.body)
             return ChangeOutcome.UNCHANGED if why_not(found) is None else ChangeOutcome.CHANGED, found
         if answer.status == _NOT_FOUND:
             return ChangeOutcome.GONE, pod

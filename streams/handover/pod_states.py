@@ -90,6 +90,9 @@ class ClusterPod(PodObject, gc=False):
         return read_handed_over(self.spec.tolerations if self.spec else NULL, self.annotation())
 
 
+decode_pod: Final = msgspec.json.Decoder(ClusterPod).decode
+
+
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class NamespaceRules:
     """Which namespaces the policy is bound to.

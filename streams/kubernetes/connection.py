@@ -39,6 +39,9 @@ class _Namespace(msgspec.Struct, tag_field="kind", tag="Namespace"):
     metadata: Metadata
 
 
+_namespaces: Final = msgspec.json.Decoder(_Namespace)
+
+
 class Connection:
     """A pool of connections to one API server.
 
@@ -242,7 +245,7 @@ class Connection:
         if not answer.is_done:
             raise self.refusal(IDENTITY, answer)
         try:
-            return msgspec.json.decode(answer.body, type=_Namespace).metadata.uid
+            return _namespaces.decode(answer.body).metadata.uid
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             reason = "the UID of its namespace kube-system cannot be read"
             raise ApiUnreachableError(host=self.host, reason=reason, is_answered=True) from error

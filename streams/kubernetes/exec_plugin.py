@@ -56,6 +56,9 @@ class _ExecCredential(msgspec.Struct, rename="camel"):
     status: _Status
 
 
+_plugin_answers: Final = msgspec.json.Decoder(_ExecCredential)
+
+
 class PluginError(ConfigException):
     """The plugin `command` gives no credentials, for `reason`."""
 
@@ -104,7 +107,7 @@ def run_plugin(plugin: Any, cluster: Section) -> PluginCredentials:
     arguments = [command, *(str(one) for one in plugin.get("args") or ())]
     output = _output_of(arguments, {**os.environ, **environment, "KUBERNETES_EXEC_INFO": info})
     try:
-        shown = msgspec.json.decode(output, type=_ExecCredential)
+        shown = _plugin_answers.decode(output)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         raise PluginError(command, "did not print an ExecCredential with a status") from None
     if shown.kind != "ExecCredential" or shown.api_version != version:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
@@ -32,6 +32,9 @@ if TYPE_CHECKING:
 CLUSTER_PREFIX = b"cluster\x00"
 GAP_KEY = b"gap"
 
+_gaps: Final = msgspec.json.Decoder(Gap)
+_states: Final = msgspec.json.Decoder(ClusterState)
+
 
 class Clusters:
     """Keeps clusters that have a node, or a state of their own, and the gap.
@@ -55,7 +58,7 @@ class Clusters:
     def load(self, key: bytes, value: bytes | None) -> bool:
         """Load a row of a cluster or of the gap; returns `False` for any other row."""
         if key == GAP_KEY:
-            self.gap = msgspec.json.decode(value, type=Gap) if value is not None else None
+            self.gap = _gaps.decode(value) if value is not None else None
             return True
         if not key.startswith(CLUSTER_PREFIX):
             return False
@@ -63,7 +66,7 @@ class Clusters:
         if value is None:
             self.by_key.pop(name.encode(), None)
         else:
-            self.keep(self.named(name)).state = msgspec.json.decode(value, type=ClusterState)
+            self.keep(self.named(name)).state = _states.decode(value)
         return True
 
     def named(self, name: str) -> Cluster:
