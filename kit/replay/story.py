@@ -287,7 +287,7 @@ ENDED_BY: Final[dict[Verdict, Callable[[DecisionRecord], str]]] = {
     Verdict.NODE_GONE: lambda _: "the node is gone",
     Verdict.CLUSTER_FORGOTTEN: lambda _: "an operator removed the cluster from the service",
     Verdict.UNDECIDABLE: lambda _: "the pod or its node has too many or too long taints or tolerations",
-    Verdict.BUILT_IN: lambda _: "Kubernetes' own controller evicts it as early",
+    Verdict.BUILT_IN: lambda _: "it is left to Kubernetes' own controller",
 }
 _PLANNED: Final[dict[DecisionKind, Callable[[DecisionRecord], str]]] = {
     DecisionKind.SCHEDULED: lambda it: f"It has to leave at {it.deadline}.",

@@ -296,7 +296,7 @@ def _ended(claim: Claim, why: str) -> None:
 
 
 _ENDS: Final = {
-    "Kubernetes' own controller evicts it as early": "BuiltIn",
+    "it is left to Kubernetes' own controller": "BuiltIn",
     "the pod is gone": "PodGone",
     "another pod has its name": "PodReplaced",
     "the pod has finished": "PodFinished",
