@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from evictstream.streams.cli.global_options import global_options
-from evictstream.streams.cli.output import OUTPUT_FORMATS, OutputFormat, OutputOption, print_json
+from evictstream.streams.cli.output import OUTPUT_FORMATS, OutputFormat, OutputOption, print_json, say
 from evictstream.streams.cli.stop_signals import StopSignals
 from evictstream.streams.errors import ExitCode, FoundProblemError, WrongUseError
 from evictstream.streams.handover.policy_objects import (
@@ -119,10 +119,9 @@ def policy(
         print_json({"apiVersion": "v1", "kind": "List", "items": objects})
         return ExitCode.DONE
     chosen = "--none" if seconds is None else f"--more {seconds}"
-    typer.echo(
-        objects_as_yaml(objects, f"Made by `evictstream handover policy {chosen}`: see docs/managed-clusters.md."),
-        nl=False,
-    )
+    made_by = f"Made by `evictstream handover policy {chosen}`: see docs/managed-clusters.md."
+    for line in objects_as_yaml(objects, made_by).splitlines():
+        say(line)
     return ExitCode.DONE
 
 
