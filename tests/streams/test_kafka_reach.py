@@ -244,6 +244,8 @@ class Door:
 
 
 AWAY_FOR_SECONDS = 6.0
+KNOCKS_AT_FIRST = 8
+"""While pauses double from 0.05 s: five, and more if several clients fail before the first has said so."""
 
 
 def test_a_worker_without_brokers_connects_seldom_and_logs_little(own_broker: EmbeddedBroker, tmp_path: Path) -> None:
@@ -255,13 +257,15 @@ def test_a_worker_without_brokers_connects_seldom_and_logs_little(own_broker: Em
         gone_at = time.monotonic()
         before = len(worker.log())
         with Door(own_broker.nodes[0].address.client_port) as door:
+            opened_at = time.monotonic()
             time.sleep(AWAY_FOR_SECONDS)  # the fault itself
+        stood_seconds = time.monotonic() - opened_at  # on a busy machine longer
         own_broker.start()
         worker.wait_for(lambda: worker.events("Kafka available again"), "word that Kafka is back")
         away_at_most = time.monotonic() - gone_at + 1.0
         time.sleep(LONGEST_PAUSE_SECONDS)  # in which nothing more may be said of it
         assert worker.stop() == 0
-    assert 4 <= door.knocks <= 3 * AWAY_FOR_SECONDS
+    assert 4 <= door.knocks <= KNOCKS_AT_FIRST + 2 * stood_seconds, (door.knocks, stood_seconds)
     events = [str(entry["message"]) for entry in worker.log()[before:]]
     assert events.count("Kafka unavailable") == events.count("Kafka available again") == 1
     (back,) = worker.events("Kafka available again")
