@@ -10,7 +10,7 @@ from evictstream.kit.oracle import Violation
 from tests.faults.generate import VIRTUAL_START_US, generate
 from tests.faults.objects import UNREACHABLE, Node, Pod, instant
 from tests.faults.objects import watch_event as event
-from tests.faults.plan import Change, Fault, FaultKind, Plan, Shape
+from tests.faults.plan import SIMULATED_KINDS, Change, Fault, FaultKind, Plan, Shape
 from tests.faults.simulated.many import simulate_many
 from tests.faults.simulated.run import Simulation
 
@@ -110,4 +110,11 @@ def test_transactions_without_their_markers_end_as_they_should(seed: int) -> Non
     """A takeover found what its predecessor had left open, and ended it wrongly, or with its own first transaction."""
     (outcome,) = simulate_many([seed], kinds=(FaultKind.LEADER_MOVE, FaultKind.NETWORK_CUT), processes=1)
     assert outcome.seen["markers left out"] > 0
+    assert outcome.violations == ()
+
+
+@pytest.mark.parametrize("seed", [536, 601])
+def test_gates_wait_until_the_inputs_are_read(seed: int) -> None:
+    """With open gates a new owner evicts for taints that are gone, and schedules what it knows too little of."""
+    (outcome,) = simulate_many([seed], kinds=SIMULATED_KINDS, processes=1)
     assert outcome.violations == ()
