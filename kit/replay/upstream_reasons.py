@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 from evictstream.kit.replay.watched_tables import PodStanding
 from evictstream.models.eviction import Due, NothingDue, PodState
 from evictstream.models.eviction.state import NodeState, TaintState
-from evictstream.models.kubernetes.handed_over import in_spec
+from evictstream.models.kubernetes.handed_over import has_moved
 from evictstream.models.kubernetes.matching import bounded_seconds, first_match
 from evictstream.models.kubernetes.taints import HEALTH_KEYS, NO_EXECUTE, Taint
 from evictstream.models.kubernetes.tolerations import Tolerations
@@ -100,7 +100,7 @@ class UpstreamReasons:
             return _LEFT_ALONE[it.due]
         if isinstance(it.due, Due) and it.due.deadline_us <= at_us:
             return _SILENT if it.is_silent else _otherwise(it)
-        if timer is None or in_spec(it.pod.tolerations) is not it.pod.tolerations:
+        if timer is None or has_moved(it.pod.tolerations):
             return _otherwise(it)
         if timer.pod_uid != pod_uid:
             return Reason(8, "the timer belonged to an earlier pod with the same name")
@@ -132,7 +132,7 @@ class UpstreamReasons:
         if there.holder_uid != pod_uid:
             return Reason(3, "another pod has its name; here pods are identified by UID")
         timer = there.timer
-        if timer is None or in_spec(it.pod.tolerations) is not it.pod.tolerations:
+        if timer is None or has_moved(it.pod.tolerations):
             return _OVERFLOWS if self._overflows(it.node, it.pod.tolerations) else _otherwise(it)
         if timer.pod_uid != pod_uid or it.due.verdict is Verdict.UNTOLERATED:
             return Reason(3, "the timer of an earlier pod with the same name was kept instead")
@@ -210,6 +210,6 @@ def _taint(node: NodeState | None, key: str) -> TaintState | None:
 
 
 def _otherwise(it: PodStanding) -> Reason:
-    if it.pod is not None and in_spec(it.pod.tolerations) is not it.pod.tolerations:
+    if it.pod is not None and has_moved(it.pod.tolerations):
         return _MOVED
     return LATE_FEED if it.is_late else UNEXPLAINED

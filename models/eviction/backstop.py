@@ -6,13 +6,12 @@ Neither brake nor policy moves the seconds of a spec. Where these are a backstop
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
-import msgspec
-
 from evictstream.models.eviction.decision import Coverages, built_in_due
 from evictstream.models.eviction.held_attempts import subject_of
 from evictstream.models.eviction.rule_parameters import RuleParameters
 from evictstream.models.eviction.state import NodeAggregate, NodeState, PodState
-from evictstream.models.steering.holds import Holder
+from evictstream.models.kubernetes.handed_over import has_moved
+from evictstream.models.steering.holds import Holder, Subject
 
 
 class Outlasted(NamedTuple):
@@ -46,7 +45,7 @@ def built_in_goes_on_us(
         until_us: when the hold ends, microseconds since 1970; None for a hold without an end.
         coverages: cache for this node only, as `decide` has one.
     """
-    if node is None or pod.exemptions or all(one.built_in_seconds is msgspec.UNSET for one in pod.tolerations):
+    if node is None or pod.exemptions or not has_moved(pod.tolerations):
         return None
     due = built_in_due(node, pod, rules, coverages)
     if due is None or (until_us is not None and until_us <= due.deadline_us):
@@ -80,27 +79,19 @@ def outlasted_by(
         if of_cluster[cluster]:
             coverages: Coverages = {}
             for pod in aggregate.pods.values():
-                first_us = None
-                if pod.eviction is not None:
-                    first_us = built_in_goes_on_us(aggregate.node, pod, rules, until_us=None, coverages=coverages)
+                eviction = pod.eviction
+                if eviction is None:
+                    continue
+                first_us = built_in_goes_on_us(aggregate.node, pod, rules, until_us=None, coverages=coverages)
                 if first_us is not None:
-                    _compare(aggregate, pod, of_cluster[cluster], now_us, first_us=first_us, found=found)
+                    subject = subject_of(aggregate, pod, eviction, eviction.due)
+                    _compare(subject, of_cluster[cluster], now_us, first_us=first_us, found=found)
     return found
 
 
 def _compare(
-    aggregate: NodeAggregate,
-    pod: PodState,
-    holders: Sequence[Holder],
-    now_us: int,
-    *,
-    first_us: int,
-    found: dict[str, Outlasted],
+    subject: Subject, holders: Sequence[Holder], now_us: int, *, first_us: int, found: dict[str, Outlasted]
 ) -> None:
-    eviction = pod.eviction
-    if eviction is None:
-        return
-    subject = subject_of(aggregate, pod, eviction, eviction.due)
     at_us = max(now_us, subject.due_us)
     for one in holders:
         hold = one.hold(subject, at_us)

@@ -35,7 +35,7 @@ from evictstream.models.eviction.step import (
     Step,
 )
 from evictstream.models.eviction.transitions import OUTSTANDING, Transition
-from evictstream.models.kubernetes.handed_over import in_spec, is_same_in_force
+from evictstream.models.kubernetes.handed_over import has_moved, in_spec, is_same_in_force
 from evictstream.models.kubernetes.resource_versions import (
     Version,
     is_newer,
@@ -317,7 +317,7 @@ def _add(aggregate: NodeAggregate, event: PodEvent, version: Version, rules: Rul
 def _tells_of_a_move(event: PodEvent, pod: PodState) -> bool:
     """Return whether a record of the known version has an annotation that a feed of before has left out."""
     seen, known = event.pod.tolerations, pod.tolerations
-    return seen is not known and in_spec(seen) is not seen and in_spec(seen) == known
+    return seen is not known and has_moved(seen) and in_spec(seen) == known
 
 
 def _take(aggregate: NodeAggregate, pod: PodState, event: PodEvent, exemptions: int) -> None:

@@ -8,9 +8,10 @@ An annotation that cannot be read counts as absent: the spec is there, and reada
 """
 
 from functools import lru_cache
-from typing import Annotated, Final, NamedTuple, TypeAlias
+from typing import Annotated, Final, NamedTuple
 
 import msgspec
+from msgspec.structs import replace
 
 from evictstream.models.kubernetes.shapes import NULL
 from evictstream.models.kubernetes.taints import NO_EXECUTE
@@ -35,8 +36,6 @@ _NANOSECONDS: Final = 1_000_000_000
 _LAST_COUNTED_SECONDS: Final = (2**63 - 1) // _NANOSECONDS
 _REST_BYTES: Final = 60  # of a toleration in JSON, without key and value
 _LONGEST_KEPT: Final = 50  # tolerations of a list; with all that is at most 30 MB
-
-_Identity: TypeAlias = tuple[str, str, str, str]
 
 
 class HandedOver(NamedTuple):
@@ -84,16 +83,17 @@ def handed_over(tolerations: Tolerations, annotation: str | None) -> HandedOver:
     entries = _read(annotation)
     if entries is None:
         return HandedOver(tolerations, is_unreadable=True)
-    by_identity: dict[_Identity, _Entry] = {}
+    by_identity: dict[tuple[str, str, str, str], _Entry] = {}
     for entry in entries:
-        by_identity.setdefault(_identity(flat_toleration(entry)), entry)
+        by_identity.setdefault(flat_toleration(entry).identity, entry)
     in_force = list(tolerations)
     length_bytes = 0
     for place, toleration in enumerate(tolerations):
         length_bytes += len(toleration.key) + len(toleration.value) + _REST_BYTES
-        moved = by_identity.pop(_identity(toleration), None)
+        moved = by_identity.pop(toleration.identity, None)
         if moved is not None and _applies(moved, toleration):
-            in_force[place] = _moved(toleration, moved.toleration_seconds)
+            spec, seconds = toleration.toleration_seconds, moved.toleration_seconds
+            in_force[place] = replace(toleration, toleration_seconds=seconds, built_in_seconds=spec)
     found = tuple(in_force)
     return HandedOver(tolerations if found == tolerations else shared_tolerations(found, length_bytes))
 
@@ -113,9 +113,14 @@ def read_handed_over(tolerations: msgspec.Raw, annotation: msgspec.Raw) -> Hande
     return _read_both(spec, text)
 
 
+def has_moved(tolerations: Tolerations) -> bool:
+    """Return whether an annotation has the seconds of one of them."""
+    return any(one.built_in_seconds is not msgspec.UNSET for one in tolerations)
+
+
 def in_spec(tolerations: Tolerations) -> Tolerations:
     """Return tolerations as the spec has them: the same tuple, if nothing was moved."""
-    if all(one.built_in_seconds is msgspec.UNSET for one in tolerations):
+    if not has_moved(tolerations):
         return tolerations
     return tuple(_with_seconds(one, spec_seconds(one)) for one in tolerations)
 
@@ -149,7 +154,7 @@ def is_same_in_force(one: Tolerations, other: Tolerations) -> bool:
     return one == other or (
         len(one) == len(other)
         and all(
-            mine.toleration_seconds == yours.toleration_seconds and _identity(mine) == _identity(yours)
+            mine.toleration_seconds == yours.toleration_seconds and mine.identity == yours.identity
             for mine, yours in zip(one, other, strict=True)
         )
     )
@@ -192,19 +197,8 @@ def _applies(entry: _Entry, toleration: Toleration) -> bool:
     )
 
 
-def _moved(toleration: Toleration, seconds: int | None) -> Toleration:
-    return Toleration(
-        toleration.key,
-        toleration.operator,
-        toleration.value,
-        toleration.effect,
-        toleration_seconds=seconds,
-        built_in_seconds=toleration.toleration_seconds,
-    )
-
-
 def _with_seconds(one: Toleration, seconds: int | None) -> Toleration:
-    return Toleration(one.key, one.operator, one.value, one.effect, toleration_seconds=seconds)
+    return replace(one, toleration_seconds=seconds, built_in_seconds=msgspec.UNSET)
 
 
 def _counted(seconds: int | None) -> int | None:
@@ -212,7 +206,3 @@ def _counted(seconds: int | None) -> int | None:
         return seconds
     nanoseconds = (seconds * _NANOSECONDS + 2**63) % 2**64 - 2**63
     return None if seconds >= 2**63 - 1 or nanoseconds < 0 else nanoseconds // _NANOSECONDS
-
-
-def _identity(one: Toleration) -> _Identity:
-    return one.key, one.operator, one.value, one.effect

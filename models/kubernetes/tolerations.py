@@ -38,6 +38,11 @@ class SpecToleration(msgspec.Struct, frozen=True, gc=False, rename="camel", omit
         Meta(description="How long the taint is tolerated, in seconds of any size; absent means forever."),
     ] = None
 
+    @property
+    def identity(self) -> tuple[str, str, str, str]:
+        """All but the seconds: two with one identity are the same to Kubernetes (semantics.md 1)."""
+        return self.key, self.operator, self.value, self.effect
+
 
 class Toleration(SpecToleration, frozen=True, gc=False, rename="camel", omit_defaults=True):
     """A toleration of a pod, with the seconds in force."""
@@ -83,8 +88,8 @@ _row_texts: Final[dict[int, tuple[Tolerations, bytes]]] = {}
 
 
 def is_same_toleration(one: Toleration, other: Toleration) -> bool:
-    """Return whether two tolerations are the same to Kubernetes: all but the seconds is equal (semantics.md 1)."""
-    return (one.key, one.effect, one.operator, one.value) == (other.key, other.effect, other.operator, other.value)
+    """Return whether two tolerations are the same to Kubernetes, whatever their seconds."""
+    return one.identity == other.identity
 
 
 def flat_toleration(entry: TolerationObject) -> Toleration:

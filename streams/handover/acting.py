@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, Generic, TypeVar
 
 import msgspec
 
 from evictstream.models.kubernetes.shapes import TOLERATIONS_ANNOTATION, TaintObject
 from evictstream.models.kubernetes.taints import NO_EXECUTE
-from evictstream.streams.handover.api_requests import ApiRequests
+from evictstream.streams.handover.api_requests import DRY_RUN, ApiRequests
 from evictstream.streams.handover.pod_states import ClusterPod, decode_pod
 from evictstream.streams.handover.policy_objects import (
     BINDING_GUARD_NAME,
@@ -26,9 +26,10 @@ from evictstream.streams.handover.policy_objects import (
 )
 from evictstream.streams.kubernetes.answers import ApiAnswer
 
+_T = TypeVar("_T")
+
 PROBED_KEY: Final = "evictstream.io/handover-check"
 PROBED_SECONDS: Final = 300
-_DRY: Final = {"dryRun": "All"}
 _PATH: Final = f"/apis/{GROUP}/v1"
 _INVALID: Final = 422
 _DENIED: Final = frozenset({400, 403, _INVALID})
@@ -111,21 +112,9 @@ class _Metadata(msgspec.Struct):
     annotations: dict[str, str] | None = None
 
 
-class _Policy(msgspec.Struct):
+class _Object(msgspec.Struct):
     metadata: _Metadata
     spec: dict[str, Any] = msgspec.field(default_factory=dict)
-
-
-class _Policies(msgspec.Struct):
-    items: list[_Policy] | None = None
-
-
-class _Pods(msgspec.Struct):
-    items: list[ClusterPod] | None = None
-
-
-class _NamespaceList(msgspec.Struct):
-    items: list[_Policy] | None = None
 
 
 class _NodeSpec(msgspec.Struct):
@@ -137,8 +126,8 @@ class _Node(msgspec.Struct):
     spec: _NodeSpec = msgspec.field(default_factory=_NodeSpec)
 
 
-class _Nodes(msgspec.Struct):
-    items: list[_Node] | None = None
+class _List(msgspec.Struct, Generic[_T]):
+    items: list[_T] | None = None
 
 
 def probe_policy(requests: ApiRequests, namespace: str) -> ActingPolicy | None:
@@ -151,7 +140,7 @@ def probe_policy(requests: ApiRequests, namespace: str) -> ActingPolicy | None:
         KubernetesError: the API server does not answer.
     """
     path = f"/api/v1/namespaces/{namespace}/pods"
-    answer = requests.ask("POST", path, _DRY, body=_PROBE)
+    answer = requests.ask("POST", path, DRY_RUN, body=_PROBE)
     if answer.is_done:
         return _acting(answer)
     if answer.status in _DENIED:
@@ -163,17 +152,16 @@ def probe_policy(requests: ApiRequests, namespace: str) -> ActingPolicy | None:
 
 def _patched_in_dry_run(requests: ApiRequests, path: str) -> ApiAnswer | None:
     """Add a toleration to one of the pods that are there, the one with the fewest; None if there is none."""
-    listed = requests.get(path, _Pods, {"limit": str(_PODS_LOOKED_AT)})
     usable = [
         pod
-        for pod in (listed.items if listed else None) or []
+        for pod in _listed(requests, path, ClusterPod, {"limit": str(_PODS_LOOKED_AT)})
         if not pod.is_over() and not (pod.metadata and pod.metadata.is_mirror) and pod.handed().tolerations
     ]
     if not usable:
         return None
     pod = min(usable, key=lambda each: len(each.handed().tolerations))
     patch = [{"op": "add", "path": "/spec/tolerations/-", "value": _TOLERATION}]
-    return requests.ask("PATCH", pod.path, _DRY, body=patch, kind="json-patch+json")
+    return requests.ask("PATCH", pod.path, DRY_RUN, body=patch, kind="json-patch+json")
 
 
 def _acting(answer: ApiAnswer) -> ActingPolicy | None:
@@ -193,10 +181,10 @@ def found_policies(requests: ApiRequests) -> list[FoundPolicy]:
         ApiRefusedError: they may not be listed.
         KubernetesError: the API server does not answer.
     """
-    listed = requests.get(f"{_PATH}/mutatingadmissionpolicies", _Policies)
-    items = (listed.items if listed else None) or []
     return [
-        _found(each) for each in items if each.metadata.name == POLICY_NAME or _annotation(each, VERSION_ANNOTATION)
+        _found(each)
+        for each in _listed(requests, f"{_PATH}/mutatingadmissionpolicies", _Object)
+        if each.metadata.name == POLICY_NAME or _annotation(each, VERSION_ANNOTATION)
     ]
 
 
@@ -207,7 +195,7 @@ def selector_expressions(requests: ApiRequests) -> Sequence[Mapping[str, object]
         ApiRefusedError: it may not be read.
         KubernetesError: the API server does not answer.
     """
-    found = requests.get(f"{_PATH}/mutatingadmissionpolicybindings/{POLICY_NAME}", _Policy)
+    found = requests.get(f"{_PATH}/mutatingadmissionpolicybindings/{POLICY_NAME}", _Object)
     if found is None:
         return None
     selector = (found.spec.get("matchResources") or {}).get("namespaceSelector") or {}
@@ -226,7 +214,7 @@ def is_guard_there(requests: ApiRequests) -> bool:
     """
     for name in (BINDING_GUARD_NAME, STATUS_GUARD_NAME):
         for kind in ("validatingadmissionpolicies", "validatingadmissionpolicybindings"):
-            if requests.get(f"{_PATH}/{kind}/{name}", _Policy) is None:
+            if requests.get(f"{_PATH}/{kind}/{name}", _Object) is None:
                 return False
     # Of a pod that does not exist, so nothing can be bound; policies are asked before it is looked for.
     body = {
@@ -235,7 +223,7 @@ def is_guard_there(requests: ApiRequests) -> bool:
         "metadata": {"name": _ABSENT, "annotations": {TOLERATIONS_ANNOTATION: "[]"}},
         "target": {"kind": "Node", "name": _ABSENT},
     }
-    answer = requests.ask("POST", f"/api/v1/namespaces/default/pods/{_ABSENT}/binding", _DRY, body=body)
+    answer = requests.ask("POST", f"/api/v1/namespaces/default/pods/{_ABSENT}/binding", DRY_RUN, body=body)
     return answer.status == _INVALID
 
 
@@ -246,8 +234,8 @@ def namespace_labels(requests: ApiRequests) -> dict[str, Mapping[str, str]]:
         ApiRefusedError: they may not be listed.
         KubernetesError: the API server does not answer.
     """
-    listed = requests.get("/api/v1/namespaces", _NamespaceList)
-    return {each.metadata.name: each.metadata.labels or {} for each in (listed.items if listed else None) or []}
+    listed = _listed(requests, "/api/v1/namespaces", _Object)
+    return {each.metadata.name: each.metadata.labels or {} for each in listed}
 
 
 def tainted_nodes(requests: ApiRequests) -> frozenset[str]:
@@ -257,15 +245,20 @@ def tainted_nodes(requests: ApiRequests) -> frozenset[str]:
         ApiRefusedError: nodes may not be listed.
         KubernetesError: the API server does not answer.
     """
-    listed = requests.get("/api/v1/nodes", _Nodes)
     return frozenset(
         each.metadata.name
-        for each in (listed.items if listed else None) or []
+        for each in _listed(requests, "/api/v1/nodes", _Node)
         if any(taint.effect == NO_EXECUTE for taint in each.spec.taints or ())
     )
 
 
-def _annotation(policy: _Policy, name: str) -> str:
+def _listed(requests: ApiRequests, path: str, shape: type[_T], query: Mapping[str, str] | None = None) -> Sequence[_T]:
+    """Return the objects of a list in one answer; none where the API server has no such list."""
+    found = requests.get(path, _List[shape], query)  # type: ignore[valid-type]
+    return (found.items if found else None) or ()
+
+
+def _annotation(policy: _Object, name: str) -> str:
     return (policy.metadata.annotations or {}).get(name, "")
 
 
@@ -273,7 +266,7 @@ def _number(text: str) -> int | None:
     return int(text) if text.isascii() and text.isdecimal() else None
 
 
-def _found(policy: _Policy) -> FoundPolicy:
+def _found(policy: _Object) -> FoundPolicy:
     variant, more = _annotation(policy, VARIANT_ANNOTATION), _number(_annotation(policy, MORE_ANNOTATION))
     expected = policy_spec(more if variant == HandoverVariant.BACKSTOP else None)
     return FoundPolicy(

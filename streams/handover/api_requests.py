@@ -22,6 +22,9 @@ PODS_OF_A_PAGE: Final = 500
 MOST_TRIES_OF_REQUEST: Final = 8
 """Of one request: an API server that restarts is back in a minute."""
 
+DRY_RUN: Final = {"dryRun": "All"}
+"""Of a query: the API server does all but write."""
+
 TOO_MANY_REQUESTS: Final = 429
 _EXPIRED: Final = 410
 _FIRST_OF_SERVER: Final = 500

@@ -13,7 +13,7 @@ import msgspec
 from evictstream.models.kubernetes.handed_over import spec_seconds
 from evictstream.models.kubernetes.shapes import NULL, TOLERATIONS_ANNOTATION
 from evictstream.models.kubernetes.tolerations import Toleration
-from evictstream.streams.handover.api_requests import ApiRequests, StoppedError
+from evictstream.streams.handover.api_requests import DRY_RUN, ApiRequests, StoppedError
 from evictstream.streams.handover.pod_states import ClusterPod, HandoverState, NamespaceRules, decode_pod, state_of
 from evictstream.streams.kubernetes.answers import ApiAnswer
 
@@ -136,7 +136,7 @@ class MovePods:
 
     def apply(self, pod: ClusterPod, report: ChangeReport) -> ChangeOutcome:
         """Send it."""
-        query = {"dryRun": "All"} if self.is_dry_run else {}
+        query = DRY_RUN if self.is_dry_run else {}
         answer = _without_conflict(
             lambda: self.requests.ask("PATCH", pod.path, query, body={}, kind="merge-patch+json")
         )
@@ -261,7 +261,7 @@ def _patched_as_read(
     is_dry_run: bool,
 ) -> tuple[ChangeOutcome, ClusterPod]:
     """Patch exactly the pod that was read; if it has changed meanwhile, read it once more. Return what it is then."""
-    query = {"dryRun": "All"} if is_dry_run else {}
+    query = DRY_RUN if is_dry_run else {}
     left = _MOST_CONFLICTS
     while True:
         answer = requests.ask("PATCH", pod.path, query, body=patch(pod), kind="json-patch+json")

@@ -136,9 +136,8 @@ def timed(tolerations: Tolerations) -> int:
     seen = set[tuple[str, str, str, str]]()
     count = 0
     for one in tolerations:
-        identity = (one.key, one.operator, one.value, one.effect)
-        is_first = identity not in seen
-        seen.add(identity)
+        is_first = one.identity not in seen
+        seen.add(one.identity)
         count += is_first and one.effect == NO_EXECUTE and one.toleration_seconds is not None and not _is_moved(one)
     return count
 

@@ -22,6 +22,7 @@ from evictstream.models.eviction import (
     ResultEvent,
     RowKind,
     RowLoader,
+    RuleParameters,
     apply_pod,
     apply_result,
     decide_all_slices,
@@ -189,7 +190,7 @@ class EvictionPartition:
         slices: Iterator[Changes] = iter(())
         cost = 0
         if isinstance(event, PodEvent):
-            changes = self._apply_pod(cluster, node, event, outbox)
+            changes = self._apply_pod(cluster, node, event, outbox, rules=rules)
             pod = node.pods.get(event.pod.uid)
             if pod is not None:
                 cost = weight_of(node.node, pod)
@@ -215,7 +216,9 @@ class EvictionPartition:
             self._effects.held.look_again(cluster.name, node.timer_key, uids)
         return cost
 
-    def _apply_pod(self, cluster: Cluster, node: NodeAggregate, event: PodEvent, outbox: Outbox) -> Changes:
+    def _apply_pod(
+        self, cluster: Cluster, node: NodeAggregate, event: PodEvent, outbox: Outbox, *, rules: RuleParameters
+    ) -> Changes:
         """Apply a change of a pod; the one that had its name on another node has ended."""
         seen, opened = event.pod, 0
         if seen.uid not in node.pods and event.type is not EventType.DELETED:
@@ -223,11 +226,11 @@ class EvictionPartition:
             if other is not None and other is not node:
                 earlier = other.pods.get(seen.uid)
                 opened = 0 if earlier is None else earlier.opened
-                ended = end_elsewhere(other, event, self._config.rules.usual)
+                ended = end_elsewhere(other, event, rules)
                 if ended is STALE:
                     return STALE
                 self._effects.put(ended, other, outbox)
-        return apply_pod(node, event, self._config.rules.of(cluster.name), opened)
+        return apply_pod(node, event, rules, opened)
 
     def _admit(self, event: E, record: Record, outbox: Outbox) -> tuple[Cluster, NodeAggregate, E] | None:
         """Return the event's cluster and node, new ones if unknown, and the event without what no record can hold.

@@ -14,7 +14,7 @@ import msgspec
 from evictstream.models.eviction import InputEffect
 from evictstream.models.eviction.plain_edit import edit_tolerations, take_plain_version
 from evictstream.models.instants import MILLISECOND_US
-from evictstream.models.kubernetes.handed_over import in_spec, read_handed_over
+from evictstream.models.kubernetes.handed_over import has_moved, read_handed_over
 from evictstream.models.kubernetes.resource_versions import read_version
 from evictstream.models.kubernetes.shapes import NULL
 from evictstream.models.kubernetes.tolerations import Tolerations
@@ -155,7 +155,7 @@ def _read_tolerations(raw: msgspec.Raw, annotation: msgspec.Raw) -> Tolerations 
         return None
     kept = _texts.get(id(tolerations))
     is_kept = kept is not None and kept[1] == raw and kept[2] == annotation
-    if annotation != NULL and in_spec(tolerations) is tolerations:
+    if annotation != NULL and not has_moved(tolerations):
         return tolerations  # the list is that of pods without an annotation, whose text is to stay
     if not is_kept and len(text) + len(bytes(annotation)) <= LONGEST_KEPT_BYTES:
         if len(_texts) >= KEPT_TEXTS:

@@ -25,8 +25,8 @@ OF_HANDED_OVER = (
             Change(
                 product.HANDED_OVER,
                 "handed_over",
-                "by_identity.setdefault(_identity(flat_toleration(entry)), entry)",
-                "by_identity[_identity(flat_toleration(entry))] = entry",
+                "by_identity.setdefault(flat_toleration(entry).identity, entry)",
+                "by_identity[flat_toleration(entry).identity] = entry",
             ),
         ),
         (READING,),

@@ -41,7 +41,7 @@ OF_HANDOVER = (
     ),
     Mutation(
         "handover: move again and again what is never in use",
-        (Change(product.POD_STATES, "timed", "identity not in seen", "True"),),
+        (Change(product.POD_STATES, "timed", "one.identity not in seen", "True"),),
         (STATES,),
     ),
     Mutation(
