@@ -23,7 +23,8 @@ from evictstream.models.eviction.node_steps import (
     node_slices,
     weight_of,
 )
-from evictstream.models.eviction.pod_steps import apply_pod, apply_result, end_elsewhere, fire
+from evictstream.models.eviction.pod_steps import apply_pod, end_elsewhere, fire
+from evictstream.models.eviction.result_steps import apply_result
 from evictstream.models.eviction.row_keys import (
     CorruptRowError,
     RowError,

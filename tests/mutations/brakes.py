@@ -58,7 +58,7 @@ OF_BRAKES = (
     ),
     Mutation(
         "give up what an executor holds after a while",
-        (Change(product.POD_STEPS, "apply_result", "reported is _ACCEPTED", "True"),),
+        (Change(product.RESULT_STEPS, "apply_result", "reported is _ACCEPTED", "True"),),
         (EXECUTING,),
     ),
     Mutation(

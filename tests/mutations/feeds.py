@@ -132,7 +132,7 @@ OF_FEEDS = (
     ),
     Mutation(
         "hold a repeat back for as long as an executor says so",
-        (Change(product.POD_STEPS, "apply_result", "min(next_attempt_us, ...)", "next_attempt_us"),),
+        (Change(product.RESULT_STEPS, "apply_result", "min(next_attempt_us, ...)", "next_attempt_us"),),
         (f"{EXECUTING}::test_accepted_holds_the_repeat_back_while_it_is_repeated",),
     ),
     Mutation(
