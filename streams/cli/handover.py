@@ -98,8 +98,8 @@ def policy(
     With a backstop, a toleration of 300 s becomes one of 300 + `--more`: if evictstream is dead, the built-in
     controller evicts that much later. With `--none` it becomes one without seconds: nothing else evicts the pod then.
 
-    Before you apply it, upgrade the workers: one that does not know the annotation keeps moved pods too long. A
-    namespace opts out with the label `evictstream.io/handover=off`.
+    Before you apply it, upgrade feeds, workers and executors: one that does not know the annotation keeps moved pods
+    too long. A namespace opts out with the label `evictstream.io/handover=off`.
 
     Examples:
 
