@@ -38,7 +38,11 @@ def _not_moved(tolerations: list[Json]) -> tuple[Json, list[Json]]:
 
 def by_backstop(tolerations: list[Json], _uid: str = "", _version: int = 0) -> tuple[Json, list[Json]]:
     """Move as the policy with a backstop of an hour does."""
-    return _by_policy(tolerations, lambda seconds: min(max(seconds, 0), LONGEST_SECONDS) + MORE_SECONDS)
+
+    def later(seconds: int) -> int:
+        return LONGEST_SECONDS if seconds > LONGEST_SECONDS else max(seconds, 0) + MORE_SECONDS
+
+    return _by_policy(tolerations, later)
 
 
 def by_handover(tolerations: list[Json], _uid: str = "", _version: int = 0) -> tuple[Json, list[Json]]:
