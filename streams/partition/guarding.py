@@ -165,7 +165,9 @@ class Guarding:
         self.is_on = policies.has_guards or any(self._clusters.named(name).state.incidents for name in names)
         before, self._guards = self._guards, {}
         self.uncounted = dict.fromkeys(names) if self.is_on else {}
-        if not self.is_on:
+        if not self.is_on:  # no turn looks at what has changed
+            self._changed.clear()
+            self.idle.clear()
             return
         for cluster, guards in before.items():
             known = {guard.policy.policy.name: guard.counted for guard in guards}

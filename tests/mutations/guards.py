@@ -165,6 +165,16 @@ OF_GUARDS = (
         (HELD,),
     ),
     Mutation(
+        "keep what has changed for a guard that has gone",
+        (Change(product.GUARDING, "Guarding._take", "self._changed.clear()", "pass"),),
+        (HELD,),
+    ),
+    Mutation(
+        "keep the keys of a guard that has gone",
+        (Change(product.GUARDING, "Guarding._take", "self.idle.clear()", "pass"),),
+        (HELD,),
+    ),
+    Mutation(
         "never look again for a pod that has to leave",
         (Change(product.GUARDING, "Guarding.moved", "self._changed.add(aggregate.cluster)", "pass"),),
         (HELD,),

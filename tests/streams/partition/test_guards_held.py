@@ -234,6 +234,25 @@ def test_a_guard_that_goes_ends_its_incidents_and_spreads(change: dict[str, Any]
     assert max(world.gone().values()) - min(world.gone().values()) > SPREAD / 2
 
 
+@pytest.mark.parametrize("change", [{}, {"settleSeconds": 1}], ids=["deleted", "without its guard"])
+def test_a_guard_that_goes_leaves_no_work(change: dict[str, Any]) -> None:
+    """Of a node that changed just before; and of taints that begin to evict pods only afterwards."""
+    world = Storm(0, **GUARD)
+    for number in ALL:
+        world.node(number, "starting")
+    world.logic.firing.look_at_policies()  # each second
+    world.run(5)
+    assert world.logic.firing.guarding.idle
+    world.node(0, "agent")
+    fields = {"spec": change} if change else {}
+    world.policy(revision=9, earlier=[{"spec": GUARD}], **fields)
+    world.logic.firing.fire(world.now_us, 100, world.outbox)
+    assert not world.logic.firing.guarding.has_work
+    meta = {"namespace": "x", "name": "late", "uid": "late"}
+    world.put("lab", "pods", "Pod", meta, {"nodeName": "n1"})
+    assert not world.logic.firing.guarding.has_work
+
+
 def test_a_guard_that_releases_from_now_on_spreads_what_waits() -> None:
     world = Storm(**GUARD)
     world.storm(ALL)
