@@ -22,7 +22,13 @@ SETTLED_SECONDS = 7.0
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("policies", [[], [f"examples/policies/{FLAP}.yaml"]], ids=["no policy", "settle"])
+@pytest.mark.parametrize(
+    "policies",
+    [
+        pytest.param([], id="no policy", marks=pytest.mark.kit),
+        pytest.param([f"examples/policies/{FLAP}.yaml"], id="settle"),
+    ],
+)
 def test_a_flap_on_500_nodes(
     policies: list[str], service: Settings, start_worker: StartWorker, reader: OpenReader
 ) -> None:

@@ -84,6 +84,7 @@ def test_four_workers_take_partitions_evenly(service: Settings, start_worker: St
     assert [worker.stop() for worker in workers] == [0] * WORKERS
 
 
+@pytest.mark.kit
 def test_a_join_and_a_leave_stop_firing_only_briefly(
     service: Settings, start_worker: StartWorker, reader: OpenReader
 ) -> None:

@@ -93,6 +93,7 @@ def test_a_stuck_worker_without_a_peer_leaves_its_group(service: Settings, start
     assert not group_members(service, patient.group_id)
 
 
+@pytest.mark.kit
 def test_a_worker_frozen_beyond_the_stall_limit_rejoins(
     service: Settings, fleet: FleetFeed, start_worker: StartWorker, reader: OpenReader
 ) -> None:

@@ -175,7 +175,9 @@ def test_it_is_accepted_again_and_again(
     assert made_once == ["create evictionrequests"]
 
 
-@pytest.mark.parametrize("seconds", [None, 30], ids=["for long", "for a moment"])
+@pytest.mark.parametrize(
+    "seconds", [pytest.param(None, id="for long"), pytest.param(30, id="for a moment", marks=pytest.mark.kit)]
+)
 def test_a_brake_withdraws_and_its_end_asks_again(
     seconds: int | None,
     declared: Settings,

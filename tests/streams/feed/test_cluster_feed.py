@@ -57,12 +57,12 @@ def test_the_labels_of_a_cluster_are_in_its_heartbeats(declared: Settings, api: 
 @pytest.mark.parametrize(
     "trouble",
     [
-        pytest.param({"list pods": [500, 503]}, id="lists-refused"),
+        pytest.param({"list pods": [500, 503]}, id="lists-refused", marks=pytest.mark.kit),
         pytest.param({"list pods": ["cut"], "list nodes": [429]}, id="list-cut"),
         pytest.param({"watch pods": ["cut"]}, id="watch-cut-in-an-object"),
-        pytest.param({"watch pods": ["half"]}, id="watch-ended-in-an-object"),
+        pytest.param({"watch pods": ["half"]}, id="watch-ended-in-an-object", marks=pytest.mark.kit),
         pytest.param({"watch pods": ["error"]}, id="410-as-event"),
-        pytest.param({"watch pods": [410], "watch nodes": [410]}, id="410-as-status"),
+        pytest.param({"watch pods": [410], "watch nodes": [410]}, id="410-as-status", marks=pytest.mark.kit),
         pytest.param({"watch pods": ["garbage"]}, id="a-line-that-is-none"),
         pytest.param({"watch pods": [500, 401, 403]}, id="watches-refused"),
     ],

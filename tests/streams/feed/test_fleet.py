@@ -75,7 +75,7 @@ def plugin(*command: str) -> dict[str, object]:
     "problem",
     [
         "no-configuration",
-        "no-credentials",
+        pytest.param("no-credentials", marks=pytest.mark.kit),
         pytest.param("plugin-hangs", marks=pytest.mark.kit),
         "name-taken",
         "no-server",
