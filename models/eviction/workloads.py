@@ -5,17 +5,32 @@ change of an eviction. What an owner's record says is computed from its leaving 
 """
 
 from collections import Counter
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from typing import Final, NamedTuple
 
 from evictstream.models.eviction.state import NodeAggregate, PodState
 from evictstream.models.kubernetes.traits import NO_TRAITS
 from evictstream.models.messages.vocabulary import EvictionState
+from evictstream.models.messages.workload import MOST_STEPS_OF_WORKLOAD
 
 _DONE: Final = EvictionState.DONE
 
 Owner = tuple[str, str, str]
 """Namespace, kind and name of the controller of pods."""
+
+
+class Descent(NamedTuple):
+    """Deadlines at which an owner loses pods; of several, the first and the last. Microseconds since 1970.
+
+    Attributes:
+        at_us: the first of them.
+        until_us: the last of them.
+        left: how many of its bound pods are left then.
+    """
+
+    at_us: int
+    until_us: int
+    left: int
 
 
 class LeavingPods(NamedTuple):
@@ -29,6 +44,7 @@ class LeavingPods(NamedTuple):
         last_us: the last deadline.
         zones: of their nodes, where they are known.
         taints: keys of the taints for which they leave.
+        descent: how the bound pods grow fewer; those that are held stay.
     """
 
     bound: int
@@ -38,6 +54,7 @@ class LeavingPods(NamedTuple):
     last_us: int
     zones: Collection[str]
     taints: Collection[str]
+    descent: tuple[Descent, ...]
 
 
 class Workloads:
@@ -116,17 +133,41 @@ class Workloads:
         leaving = self._leaving.get(owner)
         if not leaving:
             return None
-        dues = [eviction.due for uid, node in leaving.items() if (eviction := node.pods[uid].eviction) is not None]
+        dues = {uid: eviction.due for uid, node in leaving.items() if (eviction := node.pods[uid].eviction) is not None}
+        held_uids = {uid for uid, node in leaving.items() if (node.timer_key, uid) in held} if held else set()
         nodes = {id(node): node for node in leaving.values()}.values()
         return LeavingPods(
             bound=self._bound[owner],
             leaving=len(leaving),
-            held=sum((node.timer_key, uid) in held for uid, node in leaving.items()) if held else 0,
-            first_us=min(due.deadline_us for due in dues),
-            last_us=max(due.deadline_us for due in dues),
+            held=len(held_uids),
+            first_us=min(due.deadline_us for due in dues.values()),
+            last_us=max(due.deadline_us for due in dues.values()),
             zones=sorted({node.node.zone for node in nodes if node.node is not None and node.node.zone}),
-            taints=sorted({due.taint.key for due in dues}),
+            taints=sorted({due.taint.key for due in dues.values()}),
+            descent=descent(
+                self._bound[owner], Counter(due.deadline_us for uid, due in dues.items() if uid not in held_uids)
+            ),
         )
+
+
+def descent(bound: int, losses: Mapping[int, int]) -> tuple[Descent, ...]:
+    """Return how so many pods grow fewer.
+
+    The first steps are of one deadline each, since they come next. The last possible one stands for all later deadlines
+    and names the first and the last of them: who takes its `at_us` for all of them is never late.
+
+    Args:
+        bound: pods before the first deadline.
+        losses: how many of them leave, by deadline.
+    """
+    left, steps = bound, list[Descent]()
+    for at_us, leaving in sorted(losses.items()):
+        left -= leaving
+        if len(steps) < MOST_STEPS_OF_WORKLOAD:
+            steps.append(Descent(at_us, at_us, left))
+        else:
+            steps[-1] = Descent(steps[-1].at_us, at_us, left)
+    return tuple(steps)
 
 
 def owner_of(pod: PodState) -> Owner | None:

@@ -18,6 +18,10 @@ MOST_NAMES_OF_WORKLOAD: Final = 20
 """Zones, and taints, that a record lists, the first ones by name."""
 
 
+MOST_STEPS_OF_WORKLOAD: Final = 16
+"""Steps that a record lists, the first ones; the last of these stands for all that come later."""
+
+
 class PodLosses(msgspec.Struct, frozen=True, gc=False, rename="camel", kw_only=True):
     """Pods of an owner."""
 
@@ -27,6 +31,17 @@ class PodLosses(msgspec.Struct, frozen=True, gc=False, rename="camel", kw_only=T
     ]
     leaving: Annotated[int, Meta(ge=1, description="Of these, those with an open eviction.")]
     held: Annotated[Count, Meta(description="Of these, those that are due and that a brake or policy holds.")]
+
+
+class LossStep(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=True, kw_only=True):
+    """A deadline at which an owner loses pods."""
+
+    at: Annotated[InstantText, Meta(description="The deadline.")]
+    until: Annotated[
+        InstantText | None,
+        Meta(description="The last deadline, where a step stands for several; absent if it stands for one."),
+    ] = None
+    left: Annotated[Count, Meta(description="Bound pods that are left once those have left that leave by then.")]
 
 
 class FleetWorkload(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=True, kw_only=True):
@@ -53,6 +68,14 @@ class FleetWorkload(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_
         InstantText | None,
         Meta(description="When the last of all its bound pods has to leave; absent if some of them stay."),
     ] = None
+    steps: Annotated[
+        tuple[LossStep, ...],
+        Meta(
+            max_length=MOST_STEPS_OF_WORKLOAD,
+            description="How its bound pods grow fewer, the first deadline first. Pods that are held have no instant"
+            " and stay in `left`; absent if all that leave are held.",
+        ),
+    ] = ()
     zones: Annotated[
         tuple[NonEmptyText, ...],
         Meta(max_length=MOST_NAMES_OF_WORKLOAD, description="Of the nodes of the leaving pods, as far as known."),
@@ -75,4 +98,6 @@ def decode_fleet_workload(text: bytes | str) -> FleetWorkload:
     workload = codec.decode(_decoder, text)
     codec.check_kind(workload.api_version, workload.kind, WORKLOAD_KIND)
     codec.check_instants(at=workload.at, firstDeadline=workload.first_deadline, losesAllAt=workload.loses_all_at)
+    for step in workload.steps:
+        codec.check_instants(at=step.at, until=step.until)
     return workload

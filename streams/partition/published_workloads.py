@@ -16,7 +16,13 @@ from typing import TYPE_CHECKING, Final
 from evictstream.models.instants import instant_text
 from evictstream.models.messages.codec import encode
 from evictstream.models.messages.vocabulary import API_VERSION
-from evictstream.models.messages.workload import MOST_NAMES_OF_WORKLOAD, WORKLOAD_KIND, FleetWorkload, PodLosses
+from evictstream.models.messages.workload import (
+    MOST_NAMES_OF_WORKLOAD,
+    WORKLOAD_KIND,
+    FleetWorkload,
+    LossStep,
+    PodLosses,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -156,6 +162,14 @@ def _record(cluster: str, owner: Owner, found: LeavingPods, sequence: int, now_u
         pods=PodLosses(bound=found.bound, leaving=found.leaving, held=found.held),
         first_deadline=instant_text(found.first_us),
         loses_all_at=instant_text(found.last_us) if loses_all else None,
+        steps=tuple(
+            LossStep(
+                at=instant_text(step.at_us),
+                until=None if step.until_us == step.at_us else instant_text(step.until_us),
+                left=step.left,
+            )
+            for step in found.descent
+        ),
         zones=tuple(found.zones)[:MOST_NAMES_OF_WORKLOAD],
         taints=tuple(found.taints)[:MOST_NAMES_OF_WORKLOAD],
     )

@@ -84,6 +84,7 @@ class Stranger:
             level = levels.get(value["cluster"])
             assert value["pods"]["held"] <= value["pods"]["leaving"] <= value["pods"]["bound"]
             assert ("losesAllAt" in value) == (value["pods"]["leaving"] == value["pods"]["bound"])
+            check_steps(value)
             if level is not None and value["sequence"] >= level["workloadsFrom"]:
                 found[key.decode()] = value["pods"]["bound"], value["pods"]["leaving"]
         return found
@@ -109,6 +110,19 @@ def check_sums(level: dict[str, Any]) -> None:
     assert counts["scheduled"] == counts["later"] + sum(bucket["evictions"] for bucket in counts["deadlines"])
     assert counts["open"] <= level["pods"] <= NODES * PODS
     assert sum(level["nodes"][name] for name in ("healthy", "unhealthy", "unknown")) <= NODES
+
+
+def check_steps(workload: dict[str, Any]) -> None:
+    """The pods of an owner grow fewer step by step, to those that stay or are held."""
+    pods, steps = workload["pods"], workload.get("steps", [])
+    instants = [each for step in steps for each in (step["at"], step.get("until")) if each]
+    assert instants == sorted(set(instants))
+    left = [pods["bound"], *(step["left"] for step in steps)]
+    assert left == sorted(set(left), reverse=True)
+    assert left[-1] == pods["bound"] - pods["leaving"] + pods["held"]
+    if not pods["held"]:
+        assert instants[0] == workload["firstDeadline"]
+        assert workload.get("losesAllAt", instants[-1]) == instants[-1]
 
 
 def status(settings: Settings) -> Totals:

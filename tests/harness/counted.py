@@ -8,12 +8,14 @@ from typing import NamedTuple
 
 from evictstream.models.eviction import Eviction, EvictionState, NodeAggregate, Outcome, PodState
 from evictstream.models.eviction.levels import ClusterLevels, Levels
-from evictstream.models.instants import instant_text
+from evictstream.models.instants import instant_text, instant_us
 from evictstream.models.kubernetes import NOT_READY, UNREACHABLE
 from evictstream.models.messages.fleet import DeadlineBucket, EvictionCounts, NodeCounts
+from evictstream.models.messages.workload import FleetWorkload
 
 MINUTE_US = 60_000_000
 BUCKETS = 30
+STEPS = 16
 FAILED = (Outcome.FAILED, Outcome.OBSOLETE, Outcome.REFUSED)
 
 
@@ -100,6 +102,21 @@ class Losses(NamedTuple):
     last_us: int | None
     zones: tuple[str, ...]
     taints: tuple[str, ...]
+    steps: tuple[tuple[int, int, int], ...]
+
+
+def losses_of(record: FleetWorkload) -> Losses:
+    """Read what an owner's record says."""
+    return Losses(
+        bound=record.pods.bound,
+        leaving=record.pods.leaving,
+        held=record.pods.held,
+        first_us=instant_us(record.first_deadline),
+        last_us=None if record.loses_all_at is None else instant_us(record.loses_all_at),
+        zones=record.zones,
+        taints=record.taints,
+        steps=tuple((instant_us(step.at), instant_us(step.until or step.at), step.left) for step in record.steps),
+    )
 
 
 def workloads_anew(aggregates: Iterable[NodeAggregate], held: Collection[str]) -> dict[bytes, Losses]:
@@ -129,5 +146,16 @@ def workloads_anew(aggregates: Iterable[NodeAggregate], held: Collection[str]) -
             last_us=max(due.deadline_us for due in dues) if len(leaving) == len(bound) else None,
             zones=tuple(sorted({one.node.zone for one, _ in leaving if one.node is not None and one.node.zone})),
             taints=tuple(sorted({due.taint.key for due in dues})),
+            steps=steps_anew(
+                len(bound), [pod.eviction.due.deadline_us for _, pod in leaving if pod.eviction and pod.uid not in held]
+            ),
         )
     return found
+
+
+def steps_anew(bound: int, deadlines: list[int]) -> tuple[tuple[int, int, int], ...]:
+    """Say how many pods are left at each of the first 15 deadlines, and after the rest of them."""
+    steps = [(at, at) for at in sorted(set(deadlines))]
+    if len(steps) > STEPS:
+        steps[STEPS - 1 :] = [(steps[STEPS - 1][0], steps[-1][1])]
+    return tuple((at, until, bound - sum(each <= until for each in deadlines)) for at, until in steps)

@@ -25,6 +25,16 @@ OF_FLEET = (
         (OWNERS, TORTURE),
     ),
     Mutation(
+        "give held pods a deadline at which they leave",
+        (Change(product.WORKLOADS, "Workloads.leaving", "uid not in held_uids", "True"),),
+        (OWNERS,),
+    ),
+    Mutation(
+        "name only the last deadline of the step that stands for the rest",
+        (Change(product.WORKLOADS, "descent", "Descent(steps[-1].at_us, at_us, left)", "Descent(at_us, at_us, left)"),),
+        ("tests/models/eviction/test_descent.py", OWNERS),
+    ),
+    Mutation(
         "let the records of an earlier owner of the partition count",
         (
             Change(

@@ -13,7 +13,7 @@ from evictstream.models.messages.workload import decode_fleet_workload
 from evictstream.streams.engine.core.outbox import Outbox
 from evictstream.streams.partition.eviction_partition import EvictionPartition
 from tests.faults.simulated.log import Entry
-from tests.harness.counted import Losses, evictions_anew, nodes_anew, workloads_anew
+from tests.harness.counted import evictions_anew, losses_of, nodes_anew, workloads_anew
 
 
 def check_levels(entries: Iterable[Entry]) -> Iterator[Violation]:
@@ -119,16 +119,7 @@ def _check_owners(
     for key, value in owners.items():
         one = None if value is None else decode_fleet_workload(value)
         if one is not None and one.sequence >= since.get(one.cluster, one.sequence + 1):
-            last_us = None if one.loses_all_at is None else instant_us(one.loses_all_at)
-            told[key or b""] = Losses(
-                bound=one.pods.bound,
-                leaving=one.pods.leaving,
-                held=one.pods.held,
-                first_us=instant_us(one.first_deadline),
-                last_us=last_us,
-                zones=one.zones,
-                taints=one.taints,
-            )
+            told[key or b""] = losses_of(one)
     held = {uid for places in live.firing.held.by_cluster.values() for _, uid in places}
     anew = workloads_anew(loaded.known_nodes(), held)
     for key in told.keys() | anew.keys():

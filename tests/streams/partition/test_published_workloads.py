@@ -15,7 +15,7 @@ from evictstream.models.messages.workload import FleetWorkload, PodLosses, decod
 from evictstream.streams.engine.core.outbox import Outbox
 from evictstream.streams.partition.eviction_partition import EvictionPartition
 from evictstream.streams.partition.published_workloads import MOST_WORKLOADS_IN_TURN
-from tests.harness.counted import workloads_anew
+from tests.harness.counted import losses_of, workloads_anew
 from tests.harness.examples import examples
 from tests.models.steering.test_brakes import record
 from tests.streams.partition.test_published import OTHER, UNREACHABLE, Published
@@ -73,33 +73,7 @@ class PublishedOwners(Published):
             return
         held = {uid for places in self.logic.firing.held.by_cluster.values() for _, uid in places}
         anew = workloads_anew(self.logic.known_nodes(), held)
-        found = {key: dataclasses.astuple(_facts(one)) for key, one in self.counting().items()}
-        assert found == {key: tuple(one) for key, one in anew.items()}
-
-
-@dataclasses.dataclass(frozen=True)
-class _Facts:
-    bound: int
-    leaving: int
-    held: int
-    first_us: int
-    last_us: int | None
-    zones: tuple[str, ...]
-    taints: tuple[str, ...]
-
-
-def _facts(one: FleetWorkload) -> _Facts:
-    last_us = None if one.loses_all_at is None else instant_us(one.loses_all_at)
-    pods, first_us = one.pods, instant_us(one.first_deadline)
-    return _Facts(
-        bound=pods.bound,
-        leaving=pods.leaving,
-        held=pods.held,
-        first_us=first_us,
-        last_us=last_us,
-        zones=one.zones,
-        taints=one.taints,
-    )
+        assert {key: losses_of(one) for key, one in self.counting().items()} == anew
 
 
 @pytest.fixture
@@ -126,6 +100,40 @@ def test_an_owner_that_loses_pods_has_a_record(world: PublishedOwners) -> None:
     world.run(1)
     assert world.whole.workloads_up_to == one.at
     assert world.whole.workloads_from is not None
+    world.check_owners()
+
+
+def test_steps_say_how_many_pods_are_left_when(world: PublishedOwners) -> None:
+    world.run(1)
+    (one,) = world.standing.values()
+    first_us, second_us = NOON_US + 10 * SECOND_US, NOON_US + 100 * SECOND_US
+    assert losses_of(one).steps == ((first_us, first_us, 2), (second_us, second_us, 1))
+    world.owned("a", "ill", event_type="DELETED")
+    world.run(1)
+    assert [losses_of(one).steps for one in world.standing.values()] == [((second_us, second_us, 1),)]
+
+
+def test_what_is_held_is_left_at_each_step(world: PublishedOwners) -> None:
+    world.brakes = world.brakes.with_record(b"b1", record("b1"), world.now_us // 1000)
+    world.run(15)
+    first_us, second_us = NOON_US + 10 * SECOND_US, NOON_US + 100 * SECOND_US
+    assert [losses_of(one).steps for one in world.standing.values()] == [((second_us, second_us, 2),)]
+    world.brakes = world.brakes.with_record(b"b1", None, world.now_us // 1000)
+    world.run(2)
+    assert [losses_of(one).steps for one in world.standing.values()] == [
+        ((first_us, first_us, 2), (second_us, second_us, 1))
+    ]
+    world.check_owners()
+
+
+def test_steps_beyond_the_most_are_one(world: PublishedOwners) -> None:
+    for number in range(20):
+        world.owned(f"p{number}", "ill", "Job/long", seconds=200 + number)
+    world.run(1)
+    steps = losses_of(world.standing[b"lab/x/Job/long"]).steps
+    instants = [NOON_US + (200 + number) * SECOND_US for number in range(20)]
+    assert steps[:15] == tuple((at, at, 19 - number) for number, at in enumerate(instants[:15]))
+    assert steps[15:] == ((instants[15], instants[19], 0),)
     world.check_owners()
 
 
