@@ -60,6 +60,8 @@ class FakeCluster:
         forbidden: `delete pods` and the like: an access review says no, and so does the request itself.
         termination_seconds: how long a deleted pod terminates; None: it is gone at once.
         serves_requests: whether it serves EvictionRequests, as with the gate `EvictionRequestAPI`.
+        profiles: ClusterProfiles by `<namespace>/<name>`, without kind and version.
+        profile_versions: versions in which it serves them; none without their definition.
     """
 
     def __init__(self) -> None:
@@ -70,6 +72,8 @@ class FakeCluster:
         self.forbidden: set[str] = set()
         self.termination_seconds: float | None = None
         self.serves_requests = False
+        self.profiles: dict[str, Object] = {}
+        self.profile_versions: set[str] = set()
         self._changes: list[WatchedChange] = []
         self._oldest = 0
         self._changed = threading.Condition(threading.RLock())

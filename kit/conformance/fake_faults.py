@@ -87,6 +87,7 @@ class FakeRequest:
     Attributes:
         verb: as RBAC has it: `get`, `list`, `watch`, `create`, `update`, `patch` or `delete`.
         group: API group; empty for the core.
+        version: of the group.
         resource: plural, with its subresource: `pods/eviction`.
         namespace: empty for what has none.
         name: empty for lists.
@@ -97,6 +98,7 @@ class FakeRequest:
 
     verb: str
     group: str = ""
+    version: str = ""
     resource: str
     namespace: str = ""
     name: str = ""

@@ -120,7 +120,8 @@ class FakeHttpHandler(BaseHTTPRequestHandler):
         parts = urlsplit(self.path)
         query = dict(parse_qsl(parts.query, keep_blank_values=True))
         at = parts.path.strip("/").split("/")
-        group, rest = (at[1], at[3:]) if at[0] == "apis" and len(at) > 1 else ("", at[2:])
+        group, rest = (at[1], at[2:]) if at[0] == "apis" and len(at) > 1 else ("", at[1:])
+        version, rest = "".join(rest[:1]), rest[1:]
         namespace = ""
         if rest[:1] == ["namespaces"] and len(rest) > 2:  # noqa: PLR2004 - what is in the namespace
             namespace, rest = rest[1], rest[2:]
@@ -137,6 +138,7 @@ class FakeHttpHandler(BaseHTTPRequestHandler):
         return FakeRequest(
             verb=verb,
             group=group,
+            version=version,
             resource=f"{resource}/{below}" if below else resource,
             namespace=namespace,
             name=name,

@@ -19,6 +19,7 @@ from evictstream.kit.conformance.fake_patches import patched
 
 AUTHORIZATION: Final = "authorization.k8s.io"
 _EVENTS: Final = "events.k8s.io"
+_MULTICLUSTER: Final = "multicluster.x-k8s.io"
 
 Done = tuple[FakeAnswer, str | None]
 """The answer, and the UID of the pod that was changed."""
@@ -47,6 +48,17 @@ def _namespace(api: FakeCluster, request: FakeRequest) -> FakeAnswer:
         return refusal(404, f'namespaces "{request.name}" not found')
     meta = {"uid": api.uid, "name": "kube-system", "resourceVersion": "1"}
     return FakeAnswer(200, {"kind": "Namespace", "apiVersion": "v1", "metadata": meta})
+
+
+def _get_profile(api: FakeCluster, request: FakeRequest) -> Done:
+    if request.version not in api.profile_versions:
+        return FakeAnswer(404, {}, None, "404 page not found\n"), None
+    profile = api.profiles.get(f"{request.namespace}/{request.name}")
+    if profile is None:
+        message = f'clusterprofiles.{_MULTICLUSTER} "{request.name}" not found'
+        return refusal(404, message, about=request), None
+    api_version = f"{_MULTICLUSTER}/{request.version}"
+    return FakeAnswer(200, {"kind": "ClusterProfile", "apiVersion": api_version, **profile}), None
 
 
 def _delete_pod(api: FakeCluster, request: FakeRequest) -> Done:
@@ -125,5 +137,6 @@ _BY_REQUEST: Final[dict[tuple[str, str], Callable[[FakeCluster, FakeRequest], Do
     (LIFECYCLE, "patch evictionrequests"): patch_request,
     (LIFECYCLE, "patch evictionrequests/status"): patch_request_status,
     (LIFECYCLE, "delete evictionrequests"): delete_request,
+    (_MULTICLUSTER, "get clusterprofiles"): _get_profile,
     (AUTHORIZATION, "create selfsubjectaccessreviews"): _review_access,
 }

@@ -19,6 +19,7 @@ from evictstream.models.messages.fleet import (
     FleetLevel,
     HeldBy,
     NodeCounts,
+    ProfileRef,
     decode_fleet_cluster,
     decode_fleet_level,
 )
@@ -47,6 +48,7 @@ class ListedStanding(msgspec.Struct, frozen=True, gc=False, rename="camel", omit
         at: when it was so; of the fleet, of the cluster that was published first.
         heard_at: when the feed was last heard, as of then; of the fleet, the feed that was heard first.
         cluster_uid: UID of the cluster's namespace `kube-system`.
+        profile: its ClusterProfile in a hub.
     """
 
     scope: SeenScope
@@ -65,6 +67,7 @@ class ListedStanding(msgspec.Struct, frozen=True, gc=False, rename="camel", omit
     incidents: tuple[str, ...] = ()
     cluster_uid: str | None = None
     labels: dict[str, str] = {}
+    profile: ProfileRef | None = None
 
     @property
     def name(self) -> str:
@@ -145,6 +148,7 @@ class FleetView:
             incidents=level.incidents,
             cluster_uid=None if named is None else named.cluster_uid,
             labels={} if named is None else named.labels,
+            profile=None if named is None else named.profile,
         )
 
 

@@ -17,6 +17,7 @@ from evictstream.models.eviction.node_standing import known_nodes
 from evictstream.models.eviction.state import NodeAggregate
 from evictstream.models.eviction.workloads import Workloads
 from evictstream.models.instants import MILLISECOND_US, instant_text
+from evictstream.models.messages.fleet import ProfileRef
 from evictstream.models.messages.signals import Heartbeat, Listed, QueueReport
 from evictstream.models.steering.incidents import OpenIncident
 from evictstream.models.steering.node_counts import KnownNodes, NodeHistory
@@ -38,6 +39,7 @@ class ClusterState(msgspec.Struct, frozen=True, omit_defaults=True):
         incidents: those that its guards hold, in the order in which they began.
         published_incidents: ids of incidents of which records stand on their topic.
         history: of the counts of its nodes, for policies; None if there is nothing to know.
+        profile: where it stands in an inventory, as its feed has last said.
     """
 
     nodes_heartbeat_at_us: int = 0
@@ -52,6 +54,7 @@ class ClusterState(msgspec.Struct, frozen=True, omit_defaults=True):
     incidents: tuple[OpenIncident, ...] = ()
     published_incidents: tuple[str, ...] = ()
     history: NodeHistory | None = None
+    profile: ProfileRef | None = None
 
     @property
     def is_heard(self) -> bool:
@@ -191,7 +194,12 @@ def heartbeat(state: ClusterState, signal: Heartbeat, *, on_nodes: bool, appende
         return None
     if on_nodes:
         newest_at_us = max(admitted.nodes_heartbeat_at_us, appended_at_us)
-        return msgspec.structs.replace(admitted, nodes_heartbeat_at_us=newest_at_us, labels=signal.cluster_labels)
+        return msgspec.structs.replace(
+            admitted,
+            nodes_heartbeat_at_us=newest_at_us,
+            labels=signal.cluster_labels,
+            profile=signal.cluster_profile,
+        )
     newest_at_us = max(admitted.pods_heartbeat_at_us, appended_at_us)
     return msgspec.structs.replace(admitted, pods_heartbeat_at_us=newest_at_us)
 

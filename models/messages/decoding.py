@@ -32,7 +32,15 @@ from evictstream.models.messages.envelope import (
 from evictstream.models.messages.events import NodeEvent, Origin, PodEvent, ResultEvent
 from evictstream.models.messages.executor_report import decode_report, is_report
 from evictstream.models.messages.fields import Epoch
-from evictstream.models.messages.fleet import LONGEST_LABEL_KEY, LONGEST_LABEL_VALUE, MOST_CLUSTER_LABELS
+from evictstream.models.messages.fleet import (
+    LONGEST_CLUSTER_MANAGER,
+    LONGEST_LABEL_KEY,
+    LONGEST_LABEL_VALUE,
+    LONGEST_PROFILE_NAME,
+    LONGEST_PROFILE_NAMESPACE,
+    MOST_CLUSTER_LABELS,
+    ProfileRef,
+)
 from evictstream.models.messages.object_limits import (
     LARGEST_LIST,
     LONGEST_CLUSTER_UID,
@@ -71,6 +79,7 @@ class _Watch(msgspec.Struct, rename="camel", gc=False):
     listed_at: Moment | None = None
     cluster_uid: str | None = None
     cluster_labels: dict[str, str] | None = None
+    cluster_profile: ProfileRef | None = None
     listing: Listing | None = None
 
 
@@ -259,6 +268,7 @@ def _read_signal(watch: _Watch, cluster: str, append_at_us: int, origin: Origin,
                 epoch=watch.epoch,
                 cluster_uid=watch.cluster_uid or "",
                 cluster_labels=_read_labels(watch.cluster_labels or {}),
+                cluster_profile=_read_profile(watch.cluster_profile),
             )
         case "LISTED":
             return _read_listing(watch, cluster, at_us, origin)
@@ -280,6 +290,17 @@ def _read_labels(labels: dict[str, str]) -> dict[str, str]:
     if is_long or len(labels) > MOST_CLUSTER_LABELS:
         raise Unreadable(UnreadableReason.OVERSIZED, "clusterLabels")
     return labels
+
+
+def _read_profile(profile: ProfileRef | None) -> ProfileRef | None:
+    """Refuse one that would make a cluster's row large."""
+    if profile is not None and (
+        len(profile.namespace) > LONGEST_PROFILE_NAMESPACE
+        or len(profile.name) > LONGEST_PROFILE_NAME
+        or len(profile.manager) > LONGEST_CLUSTER_MANAGER
+    ):
+        raise Unreadable(UnreadableReason.OVERSIZED, "clusterProfile")
+    return profile
 
 
 def _read_listing(watch: _Watch, cluster: str, at_us: int, origin: Origin) -> Listed:

@@ -35,6 +35,11 @@ LONGEST_LABEL_KEY: Final = 317
 LONGEST_LABEL_VALUE: Final = 63
 """Characters of the value of a label, as in Kubernetes."""
 
+LONGEST_PROFILE_NAMESPACE: Final = 63
+LONGEST_PROFILE_NAME: Final = 253
+LONGEST_CLUSTER_MANAGER: Final = 63
+"""Characters, as in Kubernetes."""
+
 _Sequence = Annotated[
     int, Meta(ge=1, description="Grows with each record of a key, also over workers. It says nothing else.")
 ]
@@ -154,6 +159,14 @@ class FleetLevel(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_def
     ] = None
 
 
+class ProfileRef(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=True, kw_only=True):
+    """Where a cluster stands in an inventory: its ClusterProfile (multicluster.x-k8s.io) in a hub cluster."""
+
+    namespace: Annotated[NonEmptyText, Meta(description="Of the ClusterProfile, in the hub.")]
+    name: Annotated[NonEmptyText, Meta(description="Of the ClusterProfile.")]
+    manager: Annotated[str, Meta(description="Who keeps it: its `spec.clusterManager.name`.")] = ""
+
+
 class FleetCluster(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=True, kw_only=True):
     """Who a cluster is."""
 
@@ -167,7 +180,10 @@ class FleetCluster(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_d
         Meta(description="UID of its namespace `kube-system`; absent if its feed does not say."),
     ] = None
     epoch: Annotated[Epoch, Meta(description="Of its resource versions, see `WatchEvent`.")] = 0
-    labels: Annotated[dict[str, str], Meta(description="As its feed was told them.")] = {}
+    labels: Annotated[dict[str, str], Meta(description="As its feed was told them, or read them in its profile.")] = {}
+    profile: Annotated[
+        ProfileRef | None, Meta(description="Where it stands in an inventory; absent if its feed reads no profile.")
+    ] = None
 
 
 _level_decoder: Final = msgspec.json.Decoder(FleetLevel)

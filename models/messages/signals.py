@@ -5,6 +5,7 @@ from typing import TypeAlias
 import msgspec
 
 from evictstream.models.messages.events import Origin
+from evictstream.models.messages.fleet import ProfileRef
 
 
 class Heartbeat(msgspec.Struct, frozen=True, gc=False, kw_only=True):
@@ -18,6 +19,7 @@ class Heartbeat(msgspec.Struct, frozen=True, gc=False, kw_only=True):
         epoch: that of its listing.
         cluster_uid: UID of the cluster's namespace `kube-system`; empty if the feed does not say.
         cluster_labels: what its feed was told of the cluster. Those on the nodes topic count.
+        cluster_profile: where the cluster stands in an inventory; that on the nodes topic counts.
     """
 
     cluster: str
@@ -26,6 +28,7 @@ class Heartbeat(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     epoch: int = 0
     cluster_uid: str = ""
     cluster_labels: dict[str, str] = {}
+    cluster_profile: ProfileRef | None = None
 
 
 class Listed(msgspec.Struct, frozen=True, gc=False, kw_only=True):

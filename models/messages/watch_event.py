@@ -22,7 +22,7 @@ from evictstream.models.kubernetes.taints import BareTaint
 from evictstream.models.kubernetes.tolerations import SpecToleration
 from evictstream.models.messages import codec
 from evictstream.models.messages.fields import Epoch, NonEmptyText, ReadInstant
-from evictstream.models.messages.fleet import MOST_CLUSTER_LABELS
+from evictstream.models.messages.fleet import MOST_CLUSTER_LABELS, ProfileRef
 from evictstream.models.messages.unreadable import Unreadable, UnreadableReason
 from evictstream.models.messages.vocabulary import WatchEventType
 
@@ -200,6 +200,10 @@ class WatchEvent(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
         Annotated[dict[str, str], Meta(max_length=MOST_CLUSTER_LABELS)] | None,
         Meta(description="Only on `HEARTBEAT`: labels of the cluster, for the topic `evictstream.clusters`."),
     ] = None
+    cluster_profile: Annotated[
+        ProfileRef | None,
+        Meta(description="Only on `HEARTBEAT`: where the cluster stands in an inventory, for the same topic."),
+    ] = None
     listing: Annotated[Listing | None, Meta(description="Only on `LISTED`, and there always.")] = None
     listed_at: Annotated[
         ReadInstant | None,
@@ -222,7 +226,7 @@ def decode_watch_event(text: bytes | str) -> WatchEvent:
 
     Raises:
         Unreadable: it is not a watch event; also a change without its object, `LISTED` without its listing, or
-            `listedAt`, `clusterUid`, `clusterLabels` or `listing` with a type that has none.
+            `listedAt`, `clusterUid`, `clusterLabels`, `clusterProfile` or `listing` with a type that has none.
     """
     event = codec.decode(_decoder, text)
     if event.type in _CHANGES:
@@ -235,6 +239,8 @@ def decode_watch_event(text: bytes | str) -> WatchEvent:
         raise Unreadable(UnreadableReason.MISPLACED_FIELD, "clusterUid: only on LISTED and HEARTBEAT")
     if event.cluster_labels is not None and event.type is not WatchEventType.HEARTBEAT:
         raise Unreadable(UnreadableReason.MISPLACED_FIELD, "clusterLabels: only on HEARTBEAT")
+    if event.cluster_profile is not None and event.type is not WatchEventType.HEARTBEAT:
+        raise Unreadable(UnreadableReason.MISPLACED_FIELD, "clusterProfile: only on HEARTBEAT")
     if event.listing is None and event.type is WatchEventType.LISTED:
         raise Unreadable(UnreadableReason.MISSING_FIELD, "listing")
     if event.listing is not None and event.type is not WatchEventType.LISTED:

@@ -19,6 +19,7 @@ from evictstream.models.instants import MILLISECOND_US
 from evictstream.models.kubernetes.resource_versions import LAST_EPOCH
 from evictstream.models.messages.envelope import DECODE_ERRORS
 from evictstream.models.messages.fields import NonEmptyText
+from evictstream.models.messages.fleet import ProfileRef
 from evictstream.streams.broker.clients import our_errors
 from evictstream.streams.broker.consumers import open_consumer
 from evictstream.streams.settings import Settings
@@ -32,18 +33,37 @@ LAST_VERSION: Final = 2**63 - 1
 """Etcd counts with 63 bits."""
 
 
-class FeedState(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
+class KnownProfile(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
+    """What a feed has read of the ClusterProfile of its cluster.
+
+    Attributes:
+        ref: which it is.
+        labels: that it gives the cluster.
+    """
+
+    ref: ProfileRef
+    labels: dict[str, str] = {}
+
+    @property
+    def place(self) -> tuple[str, str]:
+        """Namespace and name."""
+        return self.ref.namespace, self.ref.name
+
+
+class FeedState(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, kw_only=True):
     """What is kept of one cluster.
 
     Attributes:
         cluster_uid: UID of its namespace `kube-system`.
         epoch: of its resource versions.
         resource_version: the highest one that its feed has seen in this epoch.
+        profile: what its feed has read last in a hub; None if it has read nothing there.
     """
 
     cluster_uid: NonEmptyText
     epoch: Annotated[int, msgspec.Meta(ge=0, lt=LAST_EPOCH)]  # so that there is a next one
     resource_version: Annotated[int, msgspec.Meta(ge=0, le=LAST_VERSION)]
+    profile: KnownProfile | None = None
 
 
 _decoder: Final = msgspec.json.Decoder(FeedState)

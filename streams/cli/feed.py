@@ -9,13 +9,13 @@ import typer
 from evictstream.streams.cli.global_options import global_options
 from evictstream.streams.cli.service_imports import service_imports
 from evictstream.streams.cli.stop_signals import StopSignals
-from evictstream.streams.errors import ExitCode
+from evictstream.streams.errors import ExitCode, WrongUseError
 
 app = typer.Typer(add_completion=False, rich_markup_mode="markdown")
 
 
 @app.command()
-def feed(
+def feed(  # noqa: PLR0917 - typer reads options from positional parameters
     context: typer.Context,
     clusters: Annotated[
         list[str],
@@ -44,6 +44,21 @@ def feed(
             metavar="KEY=VALUE",
         ),
     ] = None,
+    profiles: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--profile",
+            help="ClusterProfile that labels a cluster too, in a hub cluster; repeatable, one for each cluster.",
+            metavar="[CLUSTER=]NAMESPACE/NAME",
+        ),
+    ] = None,
+    hub: Annotated[
+        str | None,
+        typer.Option(help="Context of the hub with these profiles. Default: the current one.", metavar="CONTEXT"),
+    ] = None,
+    hub_kubeconfig: Annotated[
+        str | None, typer.Option(help="Kubeconfig of the hub. Default: that of the clusters.", metavar="FILE")
+    ] = None,
 ) -> ExitCode:
     """Watch the nodes and pods of clusters and write them to the topics, until stopped.
 
@@ -63,10 +78,12 @@ def feed(
     * `evictstream feed --cluster prod-eu-1` with the current context
     * `evictstream feed --cluster prod-eu-1=admin@eu --cluster prod-us-1=admin@us`
     * `evictstream feed --cluster prod-eu-1 --label tier=gold --label topology.example.com/site=fra`
+    * `evictstream feed --cluster prod-eu-1 --profile fleet/prod-eu-1 --hub admin@hub`
     """
     with service_imports():
         from evictstream.streams.feed.cluster_labels import labels_of
         from evictstream.streams.feed.cluster_names import contexts_by_cluster
+        from evictstream.streams.feed.cluster_profile import profiles_of
         from evictstream.streams.feed.fleet import feed_clusters
         from evictstream.streams.kubernetes.access import ClusterAccess
 
@@ -74,6 +91,9 @@ def feed(
         name: ClusterAccess(kubeconfig=kubeconfig, context=chosen)
         for name, chosen in contexts_by_cluster(clusters).items()
     }
+    places = profiles_of(profiles or (), accesses)
+    if not places and (hub or hub_kubeconfig):
+        raise WrongUseError("a hub is given, and no profile in it", next_step="add --profile NAMESPACE/NAME")
     with StopSignals() as stop_signals:
         feed_clusters(
             accesses,
@@ -81,6 +101,8 @@ def feed(
             keep_whole=whole,
             new_epoch=new_epoch,
             labels=labels_of(labels or ()),
+            profiles=places,
+            hub=ClusterAccess(kubeconfig=hub_kubeconfig or kubeconfig, context=hub),
             is_stopped=stop_signals.is_stopped,
         )
     return ExitCode.DONE

@@ -18,8 +18,9 @@ from evictstream.streams.errors import (
     ClusterNameTakenError,
     KubernetesError,
 )
+from evictstream.streams.feed.cluster_profile import FollowedProfile
 from evictstream.streams.feed.feed_lease import FeedLease
-from evictstream.streams.feed.feed_records import FeedRecords
+from evictstream.streams.feed.feed_records import FeedRecords, ToldCluster
 from evictstream.streams.feed.kind_feed import KindFeed
 from evictstream.streams.feed.list_reader import newest_version
 from evictstream.streams.feed.listing import pause_seconds
@@ -80,6 +81,7 @@ class ClusterFeed(threading.Thread):
         new_epoch: bool,
         relist_seconds: float,
         labels: Mapping[str, str] | None = None,
+        profile: FollowedProfile | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """Make the thread.
@@ -93,6 +95,7 @@ class ClusterFeed(threading.Thread):
             new_epoch: whether the cluster may take over the name of another one.
             relist_seconds: most between two listings.
             labels: of the cluster, for those who read of the fleet.
+            profile: that gives it more of them, and these too; None for none.
             clock: monotonic, in seconds: when it is time to list again.
         """
         super().__init__(name=f"{cluster} feed", daemon=True)
@@ -113,7 +116,8 @@ class ClusterFeed(threading.Thread):
         self._keep_whole = keep_whole
         self._new_epoch = new_epoch
         self._relist_seconds = relist_seconds
-        self._labels = labels or {}
+        self._told = ToldCluster(labels or {})
+        self._profile = profile
         self._clock = clock
         self._lease = FeedLease(settings, cluster)
         self._stopped = threading.Event()
@@ -179,6 +183,8 @@ class ClusterFeed(threading.Thread):
         # Another feed may have begun an epoch since this one fed last; what this one kept last may not be in Kafka yet.
         states = [state for state in (self._state, kept) if state is not None]
         self._state = max(states, key=lambda state: (state.epoch, state.resource_version), default=None)
+        if self._profile is not None and self._state is not None:
+            self._profile.recall(self._state.profile)
         self._session_ended = threading.Event()
         if self._stopped.is_set():
             return
@@ -196,7 +202,7 @@ class ClusterFeed(threading.Thread):
             self.has_fed, self.refusal = True, None
             self._keep(state)
             self._log.info("feed started", epoch=state.epoch, uid=state.cluster_uid, host=connection.host)
-            records = FeedRecords(cluster=self.cluster, uid=state.cluster_uid, epoch=state.epoch, labels=self._labels)
+            records = FeedRecords(cluster=self.cluster, uid=state.cluster_uid, epoch=state.epoch)
             self._kinds = [self._kind_feed(kind, connection, records) for kind in self.counts]
             for kind in self._kinds:
                 kind.start()
@@ -318,7 +324,8 @@ class ClusterFeed(threading.Thread):
 
     def _keep(self, state: FeedState) -> None:
         """Write what the next start has to know, before anything that rests on it."""
-        self._state = state
+        profile = None if self._profile is None else self._profile.known
+        self._state = state = msgspec.structs.replace(state, profile=profile)
         self.epoch = state.epoch
         self._publisher.send(self._settings.feeds_topic, self.cluster.encode(), msgspec.json.encode(state), partition=0)
 
@@ -368,7 +375,8 @@ class ClusterFeed(threading.Thread):
     def _write_heartbeats(self, records: FeedRecords, at_us: int) -> None:
         for kind, topic in zip(self._kinds, (self._settings.nodes_topic, self._settings.pods_topic), strict=True):
             assert kind.progress.listed_at_us is not None  # noqa: S101 - it is proven
-            on_nodes = topic == self._settings.nodes_topic
-            value = records.heartbeat(at_us, kind.progress.listed_at_us, on_nodes=on_nodes)
+            told = self._told if self._profile is None else self._profile.told()
+            is_on_nodes = topic == self._settings.nodes_topic
+            value = records.heartbeat(at_us, kind.progress.listed_at_us, told if is_on_nodes else None)
             self._publisher.send(topic, records.key, value)
         self.heartbeats += 1

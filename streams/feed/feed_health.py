@@ -10,6 +10,7 @@ from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
 from evictstream.streams.feed.cluster_feed import ClusterFeed
+from evictstream.streams.feed.cluster_profile import FollowedProfile
 from evictstream.streams.feed.metric_definitions import FeedMetric
 from evictstream.streams.feed.publisher import Publisher
 from evictstream.streams.health.definitions import BUILD_INFO
@@ -25,9 +26,12 @@ _READS: Final = ("listings", "watches", "unbound", "broken", "unread", "oversize
 class FeedHealth(Collector):
     """Answers probes, and makes metrics at each scrape from plain numbers."""
 
-    def __init__(self, feeds: Sequence[ClusterFeed], publisher: Publisher) -> None:
+    def __init__(
+        self, feeds: Sequence[ClusterFeed], publisher: Publisher, profiles: Sequence[FollowedProfile] = ()
+    ) -> None:
         self._feeds = feeds
         self._publisher = publisher
+        self._profiles = profiles
 
     def live(self, now: float) -> Report:
         """Say whether every cluster's thread looks around. While Kafka takes nothing all wait, and none is stuck."""
@@ -39,7 +43,8 @@ class FeedHealth(Collector):
     def ready(self, now: float) -> Report:
         """Say whether each cluster is proven to be followed, or stands by for the feed that follows it.
 
-        While Kafka is away none is ready: a feed that stands by cannot know whether another one writes.
+        While Kafka is away none is ready: a feed that stands by cannot know whether another one writes. A
+        ClusterProfile that is not read makes none unready.
         """
         del now
         waiting = {feed.cluster: feed.why_not_proven for feed in self._feeds if feed.is_leader and not feed.is_proven}
@@ -51,6 +56,11 @@ class FeedHealth(Collector):
             "notProven": list(waiting),
             "reasons": waiting,
             "standBy": [feed.cluster for feed in self._feeds if not feed.is_leader],
+            **(
+                {"profiles": {one.cluster: one.problem for one in self._profiles if one.problem}}
+                if self._profiles
+                else {}
+            ),
         }
         return Report(OK if is_ready else UNAVAILABLE, body)
 
@@ -64,6 +74,7 @@ class FeedHealth(Collector):
         yield FeedMetric.REFUSED.of({feed.cluster: feed.refusal is not None for feed in feeds})
         yield FeedMetric.FAILURES.of({feed.cluster: feed.failures for feed in feeds})
         yield FeedMetric.HEARTBEATS.of({feed.cluster: feed.heartbeats for feed in feeds})
+        yield FeedMetric.PROFILE_READ.of({one.cluster: not one.trouble for one in self._profiles})
         kinds = {(feed.cluster, kind): counts for feed in feeds for kind, counts in feed.counts.items()}
         yield FeedMetric.EVENTS.of(
             {(*of, type_): n for of, counts in kinds.items() for type_, n in counts.events.items()}

@@ -4,14 +4,27 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 import msgspec
 
 from evictstream.models.instants import instant_text
+from evictstream.models.messages.fleet import ProfileRef
 
 LISTING_BYTES: Final = 196_608
 """Of UIDs in one `LISTED`: with its envelope it stays under the 256 KiB that docs/messages.md names."""
+
+
+class ToldCluster(NamedTuple):
+    """What a feed says of its cluster, for readers of the fleet.
+
+    Attributes:
+        labels: of the cluster.
+        profile: where it stands in an inventory; None if that is not known.
+    """
+
+    labels: Mapping[str, str]
+    profile: ProfileRef | None = None
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,13 +35,11 @@ class FeedRecords:
         cluster: its name.
         uid: UID of its namespace `kube-system`.
         epoch: of its resource versions.
-        labels: of it; heartbeats on nodes have them.
     """
 
     cluster: str
     uid: str
     epoch: int
-    labels: Mapping[str, str] = dataclasses.field(default_factory=dict)
 
     @property
     def key(self) -> bytes:
@@ -45,10 +56,14 @@ class FeedRecords:
         """Put a change together, without encoding the object once more."""
         return b"".join((head, instant_text(at_us).encode(), b'","object":', object_, b"}"))
 
-    def heartbeat(self, at_us: int, listed_at_us: int, *, on_nodes: bool = True) -> bytes:
-        """Make a sign of life, with the begin of the newest complete listing."""
-        named = {"clusterLabels": self.labels} if on_nodes and self.labels else {}
-        return self._signal("HEARTBEAT", at_us, {"listedAt": instant_text(listed_at_us), **named})
+    def heartbeat(self, at_us: int, listed_at_us: int, told: ToldCluster | None = None) -> bytes:
+        """Make a sign of life, with the begin of the newest complete listing, and on nodes what is `told`."""
+        more: dict[str, object] = {"listedAt": instant_text(listed_at_us)}
+        if told is not None and told.labels:
+            more["clusterLabels"] = told.labels
+        if told is not None and told.profile is not None:
+            more["clusterProfile"] = told.profile
+        return self._signal("HEARTBEAT", at_us, more)
 
     def listed(self, at_us: int, version: str, uids: Mapping[str, Sequence[str]]) -> Iterator[bytes]:
         """Say what a complete listing holds.

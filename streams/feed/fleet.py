@@ -13,7 +13,9 @@ from evictstream.streams.broker.missing_topics import wait_for_topics
 from evictstream.streams.broker.topic_specs import topic_specs
 from evictstream.streams.feed.cluster_feed import ClusterFeed
 from evictstream.streams.feed.cluster_names import check_cluster_name
+from evictstream.streams.feed.cluster_profile import FollowedProfile, ProfilePlace
 from evictstream.streams.feed.feed_health import FeedHealth
+from evictstream.streams.feed.profile_reader import ProfileReader
 from evictstream.streams.feed.publisher import open_publisher
 from evictstream.streams.health.endpoint import Endpoint
 from evictstream.streams.kafka_reach import REACH
@@ -44,6 +46,8 @@ def feed_clusters(
     keep_whole: bool,
     new_epoch: bool,
     labels: Mapping[str, str] | None = None,
+    profiles: Mapping[str, ProfilePlace] | None = None,
+    hub: ClusterAccess | None = None,
     is_stopped: Callable[[], bool],
 ) -> None:
     """Feed clusters until stopped, then write what was read.
@@ -54,6 +58,8 @@ def feed_clusters(
         keep_whole: whether objects are not trimmed.
         new_epoch: whether a cluster may take over the name of another one.
         labels: of each of the clusters.
+        profiles: the ClusterProfiles of some of them, by their names.
+        hub: the cluster that has these; None for the kubeconfig's current context, as without a profile.
         is_stopped: asked several times a second.
 
     Raises:
@@ -76,6 +82,8 @@ def feed_clusters(
     REACH.watch()
     relist_seconds = relist_interval(settings, kept_seconds(settings, [settings.nodes_topic, settings.pods_topic]))
     with open_publisher(settings, delivery_seconds=_LONGEST_OUTAGE_SECONDS, also=[settings.feeds_topic]) as publisher:
+        followed = {name: FollowedProfile(name, place, labels or {}) for name, place in (profiles or {}).items()}
+        reader = ProfileReader(hub or ClusterAccess(), list(followed.values()), settings.feed_profile_seconds)
         feeds = [
             ClusterFeed(
                 name,
@@ -86,13 +94,15 @@ def feed_clusters(
                 new_epoch=new_epoch,
                 relist_seconds=relist_seconds,
                 labels=labels,
+                profile=followed.get(name),
             )
             for name, access in accesses.items()
         ]
-        health = FeedHealth(feeds, publisher)
+        health = FeedHealth(feeds, publisher, list(followed.values()))
         endpoint = Endpoint(settings.health_host, settings.health_port, health, health)
         endpoint.start()
         log.info("health endpoint started", host=settings.health_host, port=endpoint.port)
+        reader.start()
         for feed in feeds:
             feed.start()
         try:
@@ -100,6 +110,7 @@ def feed_clusters(
                 _check(feeds)
                 time.sleep(_LOOK_SECONDS)
         finally:
+            reader.stop()
             for feed in feeds:
                 feed.stop()
             end_at = time.monotonic() + _STOP_SECONDS

@@ -21,6 +21,11 @@ class FeedMetric:
         "1 while the cluster is not fed until somebody changes its configuration or what answers at its address.",
         ("cluster",),
     )
+    PROFILE_READ = GaugeMetric(
+        "evictstream_feed_profile_read",
+        "1 if the cluster's ClusterProfile was read at the newest attempt, otherwise 0.",
+        ("cluster",),
+    )
     EPOCH = GaugeMetric(
         "evictstream_feed_epoch", "Grows each time the cluster is rebuilt or its etcd is restored.", ("cluster",)
     )

@@ -160,7 +160,7 @@ class PublishedFleet:
         if levels.zones or cluster.state.published_zones:
             cost += self._look_at_zones(cluster, levels, now_us, outbox)
         state = cluster.state
-        identity = (state.uid, state.epoch, state.labels)
+        identity = (state.uid, state.epoch, state.labels, state.profile)
         if identity != self._identities.get(cluster.name):
             self._identities[cluster.name] = identity
             named = _identity_of(cluster, self._next_sequence(cluster, now_us, outbox), now_us)
@@ -318,4 +318,5 @@ def _identity_of(cluster: Cluster, sequence: int, now_us: int) -> FleetCluster:
         cluster_uid=state.uid or None,
         epoch=state.epoch,
         labels=state.labels,
+        profile=state.profile,
     )

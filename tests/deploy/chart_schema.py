@@ -9,7 +9,13 @@ from __future__ import annotations
 import json
 from typing import Any, Final
 
-from evictstream.models.messages.fleet import LONGEST_LABEL_KEY, LONGEST_LABEL_VALUE, MOST_CLUSTER_LABELS
+from evictstream.models.messages.fleet import (
+    LONGEST_LABEL_KEY,
+    LONGEST_LABEL_VALUE,
+    LONGEST_PROFILE_NAME,
+    LONGEST_PROFILE_NAMESPACE,
+    MOST_CLUSTER_LABELS,
+)
 from evictstream.streams.handover.policy_objects import MOST_MORE
 from evictstream.streams.settings import Settings
 from tests.deploy.pages import ROOT
@@ -56,6 +62,12 @@ _CLUSTER_LABELS: Final[Schema] = {
     "maxProperties": MOST_CLUSTER_LABELS,
     "propertyNames": {"pattern": f"^([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?{_WORD}$", "maxLength": LONGEST_LABEL_KEY},
     "additionalProperties": {"type": "string", "maxLength": LONGEST_LABEL_VALUE, "pattern": f"^({_WORD})?$"},
+}
+# As evictstream.streams.feed.cluster_profile reads it.
+_PROFILE: Final[Schema] = {
+    "type": "string",
+    "maxLength": LONGEST_PROFILE_NAMESPACE + 1 + LONGEST_PROFILE_NAME,
+    "pattern": "^[a-z0-9]([-a-z0-9]*[a-z0-9])?/[a-z0-9]([-a-z0-9.]*[a-z0-9])?$",
 }
 _OBJECT: Final[Schema] = {"type": "object"}
 _OBJECTS: Final[Schema] = {"type": "array", "items": _OBJECT}
@@ -136,6 +148,7 @@ def schema() -> Schema:
             "name": {"type": "string", "minLength": 1, "maxLength": 255, "pattern": "^[^/=]+$"},
             "context": _GIVEN,
             "mode": _MODE,
+            "profile": _PROFILE,
         },
         ("name",),
     )
@@ -163,7 +176,14 @@ def schema() -> Schema:
             }
         ),
         "worker": _closed(_PROGRAM),
-        "feed": _closed({**_PROGRAM, "newEpoch": _FLAG, "labels": _CLUSTER_LABELS}),
+        "feed": _closed(
+            {
+                **_PROGRAM,
+                "newEpoch": _FLAG,
+                "labels": _CLUSTER_LABELS,
+                "hub": _closed({"kubeconfigSecretName": _NAME, "context": _TEXT}),
+            }
+        ),
         "executor": _closed(
             {
                 **_PROGRAM,
@@ -211,6 +231,8 @@ def schema() -> Schema:
         "fullnameOverride": {"type": "string", "maxLength": 40, "pattern": "^([a-z]([-a-z0-9]*[a-z0-9])?)?$"},
     }
     one_cluster = {"clusters": {"maxItems": 1, "items": {"properties": {"context": {"maxLength": 0}}}}}
+    no_hub = {"feed": {"properties": {"hub": {"properties": {"kubeconfigSecretName": {"const": ""}}}}}}
+    no_context = {"feed": {"properties": {"hub": {"properties": {"context": {"maxLength": 0}}}}}}
     no_policy = {"handover": {"properties": {"enabled": {"const": False}, "builtIn": {"enum": [False, None]}}}}
     no_program = {program: {"properties": {"enabled": {"const": False}}} for program in ("feed", "executor")}
     return {
@@ -219,6 +241,7 @@ def schema() -> Schema:
         **_closed(values, ("image", "clusters", "kafka")),
         "allOf": [
             _where({"kubeconfigSecretName": {"const": ""}}, one_cluster),
+            _where({"kubeconfigSecretName": {"const": ""}} | no_hub, no_context),
             _where({"kubeconfigSecretName": {"minLength": 1}}, no_policy),
             {"if": {"not": {"properties": no_program}}, "then": {"properties": {"clusters": {"minItems": 1}}}},
         ],

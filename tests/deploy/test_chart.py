@@ -14,6 +14,7 @@ import yaml  # type: ignore[import-untyped]
 
 from evictstream.streams.errors import WrongUseError
 from evictstream.streams.feed.cluster_labels import labels_of
+from evictstream.streams.feed.cluster_profile import profiles_of
 from evictstream.streams.settings import Settings
 from tests.deploy.chart_schema import OWN, SCHEMA, schema, settings_schema, written
 from tests.deploy.chart_values import LEAST, REFUSED, TAKEN, Values, merged
@@ -69,6 +70,18 @@ def test_labels_of_clusters_are_taken_as_the_feed_takes_them(key: str) -> None:
         taken = False
     refused = "/feed/labels" in paths(merged(LEAST, {"feed": {"labels": {key: "gold"}}}))
     assert refused == (not taken and len(key) < 64)
+
+
+@pytest.mark.parametrize(
+    "place", ["fleet/prod-eu-1", "a/b.c", "a.b/c", "-a/b", "a/", "/b", "a/B", "a", "a/b/c", "a/b-"]
+)
+def test_profiles_are_taken_as_the_feed_takes_them(place: str) -> None:
+    try:
+        taken = bool(profiles_of([place], ["prod-eu-1"]))
+    except WrongUseError:
+        taken = False
+    clusters = {"clusters": [{"name": "prod-eu-1", "profile": place}]}
+    assert ("/clusters/0/profile" in paths(merged(LEAST, clusters))) == (not taken)
 
 
 def test_each_value_has_a_default_or_has_to_be_given() -> None:

@@ -64,6 +64,11 @@ def templates(objects: list[Object]) -> list[Object]:
     return [each["spec"]["template"] for each in objects if "template" in each.get("spec", {})]
 
 
+def templates_of(values: Values) -> list[Object]:
+    """Render what has pods."""
+    return [each for each in rendered(values) if each["kind"] in {"Deployment", "StatefulSet"}]
+
+
 @pytest.mark.parametrize("values", TAKEN.values(), ids=TAKEN)
 def test_the_api_server_takes_every_object(values: Values, client: ApiClient) -> None:
     objects = rendered(merged(LEAST, values))
@@ -114,6 +119,34 @@ def test_labels_of_clusters_reach_the_feed() -> None:
     arguments = container["args"]
     given = [arguments[place + 1] for place, word in enumerate(arguments) if word == "--label"]
     assert labels_of(given) == LABELS
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "mounts"),
+    [
+        (
+            "a profile in the hub",
+            ["prod-eu-1=fleet/prod-eu-1", "--hub-kubeconfig", "/etc/evictstream/hub/config", "--hub", "admin@hub"],
+            ["/etc/evictstream/hub"],
+        ),
+        ("a profile in the cluster of the chart", ["prod-eu-1=fleet/prod.eu-1"], []),
+        (
+            "profiles beside many clusters",
+            ["prod us=fleet/us", "--hub", "admin@hub"],
+            ["/etc/evictstream/kubeconfig"],
+        ),
+        ("least", [], []),
+    ],
+)
+def test_profiles_of_clusters_reach_the_feed(name: str, given: list[str], mounts: list[str]) -> None:
+    found = {each["metadata"]["name"]: each for each in templates_of(merged(LEAST, TAKEN[name]))}
+    (feed,) = found[f"{RELEASE}-feed"]["spec"]["template"]["spec"]["containers"]
+    arguments = feed["args"]
+    begin = arguments.index("--profile") + 1 if "--profile" in arguments else len(arguments)
+    assert arguments[begin:] == given
+    assert [each["mountPath"] for each in feed["volumeMounts"]] == ["/tmp", *mounts]  # noqa: S108 - inside it
+    (executor,) = found[f"{RELEASE}-executor"]["spec"]["template"]["spec"]["containers"]
+    assert "/etc/evictstream/hub" not in {each["mountPath"] for each in executor["volumeMounts"]}
 
 
 @pytest.mark.parametrize(

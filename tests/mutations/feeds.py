@@ -16,6 +16,7 @@ FEED = "tests/streams/feed/test_cluster_feed.py"
 ABSURD = "tests/streams/feed/test_absurd_objects.py"
 FLEET = "tests/streams/feed/test_fleet.py"
 PAGES = "tests/streams/feed/test_list_reader.py"
+PROFILES = "tests/streams/feed/test_cluster_profile.py"
 PROGRESS = "tests/streams/feed/test_progress.py"
 STALE = "tests/streams/feed/test_stale_watches.py"
 FEED_OUTAGES = "tests/streams/feed/test_feed_outages.py"
@@ -291,6 +292,40 @@ OF_FEEDS = (
         "take what was written last for the newest epoch",
         (Change(product.FEED_STATES, "_newer", "found is None or state.epoch >= found.epoch", "True"),),
         ("tests/streams/broker/test_feed_states.py::test_the_highest_epoch_counts",),
+    ),
+    Mutation(
+        "let labels of a profile win over those of flags",
+        (
+            Change(
+                product.CLUSTER_PROFILE,
+                "FollowedProfile.told",
+                "{**self._labels, **dict(more[:room])}",
+                "{**self._labels, **known.labels}",
+            ),
+        ),
+        (PROFILES,),
+    ),
+    Mutation(
+        "let a profile that cannot be read take its labels away",
+        (
+            Change(
+                product.CLUSTER_PROFILE,
+                "FollowedProfile.fail",
+                "reason != self.trouble",
+                "setattr(self, 'known', None) or $0",
+            ),
+        ),
+        (PROFILES,),
+    ),
+    Mutation(
+        "read a profile of any size",
+        (Change(product.PROFILE_READER, "_body", "len(body) > LARGEST_PROFILE_BYTES", "False"),),
+        (PROFILES,),
+    ),
+    Mutation(
+        "keep nothing of a profile for the next feed",
+        (Change(product.CLUSTER_FEED, "ClusterFeed._keep", "self._profile.known", "None"),),
+        ("tests/streams/feed/test_profile_in_heartbeats.py",),
     ),
     Mutation(
         "let what cannot be read about a cluster count as an error",

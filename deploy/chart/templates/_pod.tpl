@@ -5,6 +5,7 @@ the settings, `resources` its resources, `calls` whether it calls API servers, `
 {{- define "evictstream.pod" -}}
 {{- $values := .root.Values -}}
 {{- $remote := and .calls (not (empty $values.kubeconfigSecretName)) -}}
+{{- $hub := ternary (dig "hub" "kubeconfigSecretName" "" $values.feed) "" (eq .program "feed") -}}
 metadata:
   labels:
     {{- include "evictstream.selector" .root | nindent 4 }}
@@ -108,6 +109,9 @@ spec:
         {{- if $remote }}
         - {name: kubeconfig, mountPath: /etc/evictstream/kubeconfig, readOnly: true}
         {{- end }}
+        {{- if $hub }}
+        - {name: hub, mountPath: /etc/evictstream/hub, readOnly: true}
+        {{- end }}
         {{- with include "evictstream.kafka.mounts" . | trim }}
         {{- nindent 8 . }}
         {{- end }}
@@ -119,6 +123,13 @@ spec:
     - name: kubeconfig
       secret:
         secretName: {{ $values.kubeconfigSecretName }}
+        defaultMode: 0440
+        items: [{key: config, path: config}]
+    {{- end }}
+    {{- if $hub }}
+    - name: hub
+      secret:
+        secretName: {{ $hub }}
         defaultMode: 0440
         items: [{key: config, path: config}]
     {{- end }}

@@ -282,6 +282,19 @@ CASES: Final = (
         summary="lab: it is not fed until somebody changes something",
     ),
     AlertCase(
+        alert="EvictstreamFeedProfile",
+        given={
+            'evictstream_feed_profile_read{cluster="lab", instance="f1"}': "1 0x99",
+            'evictstream_feed_profile_read{cluster="lab", instance="f2"}': "0x100",
+            'evictstream_feed_profile_read{cluster="dev", instance="f1"}': "1x100",
+            'evictstream_feed_profile_read{cluster="dev", instance="f2"}': "0x100",
+        },
+        silent_at=(0, 60),
+        fires_at=61,
+        labels=_LAB,
+        summary="lab: no feed can read its ClusterProfile",
+    ),
+    AlertCase(
         alert="EvictstreamFeedLeaders",
         given={
             'evictstream_feed_leader{cluster="lab", instance="f1"}': "1x3 0x20",

@@ -255,6 +255,14 @@ FEEDS: Final = (
         description="Credentials, rights or a name are wrong, or another cluster answers at the address.",
     ),
     Alert(
+        name="EvictstreamFeedProfile",
+        severity="warning",
+        expression=worst("namespace, cluster", series(FeedMetric.PROFILE_READ)) + " == 0",
+        hold="1h",
+        summary="{{ $labels.cluster }}: no feed can read its ClusterProfile",
+        description="The labels that were read last stay. Nothing is decided by them, and evictions go on.",
+    ),
+    Alert(
         name="EvictstreamFeedLeaders",
         severity="warning",
         expression=total("namespace, cluster", series(FeedMetric.LEADER)) + " != 1",

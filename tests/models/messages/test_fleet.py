@@ -40,6 +40,7 @@ CLUSTER: dict[str, Any] = {
     "at": AT,
     "clusterUid": "u",
     "labels": {"tier": "gold"},
+    "profile": {"namespace": "fleet", "name": "lab", "manager": "hubs"},
 }
 
 
@@ -76,7 +77,9 @@ def test_levels_that_are_refused(change: dict[str, Any]) -> None:
         decode_fleet_level(json.dumps(LEVEL | change))
 
 
-@pytest.mark.parametrize("change", [{"kind": "FleetLevel"}, {"at": "today"}, {"labels": {"a": 1}}], ids=str)
+@pytest.mark.parametrize(
+    "change", [{"kind": "FleetLevel"}, {"at": "today"}, {"labels": {"a": 1}}, {"profile": {"name": "lab"}}], ids=str
+)
 def test_clusters_that_are_refused(change: dict[str, Any]) -> None:
     with pytest.raises(Unreadable):
         decode_fleet_cluster(json.dumps(CLUSTER | change))

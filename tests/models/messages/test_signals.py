@@ -9,6 +9,7 @@ import msgspec
 import pytest
 
 from evictstream.models.messages.decoding import read_node_record, read_pod_record
+from evictstream.models.messages.fleet import ProfileRef
 from evictstream.models.messages.signals import AcceptGap, Bookmark, Forget, Heartbeat, Listed
 from evictstream.models.messages.unreadable import Unreadable, UnreadableReason
 from tests.models.messages.test_decoding import APPEND_US, ORIGIN
@@ -41,6 +42,15 @@ LISTED = Listed(
         (
             {"type": "HEARTBEAT", "clusterLabels": {"tier": "gold"}},
             Heartbeat(cluster="c", at_us=APPEND_US, listed_at_us=None, cluster_labels={"tier": "gold"}),
+        ),
+        (
+            {"type": "HEARTBEAT", "clusterProfile": {"namespace": "fleet", "name": "c", "manager": "m", "later": 1}},
+            Heartbeat(
+                cluster="c",
+                at_us=APPEND_US,
+                listed_at_us=None,
+                cluster_profile=ProfileRef(namespace="fleet", name="c", manager="m"),
+            ),
         ),
         (
             {
@@ -106,3 +116,16 @@ def test_labels_that_make_a_row_large_are_refused(labels: dict[str, str]) -> Non
     with pytest.raises(Unreadable) as error:
         read_node_record(b"c", value, APPEND_US, ORIGIN)
     assert (error.value.reason, error.value.detail) == (UnreadableReason.OVERSIZED, "clusterLabels")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"namespace": "n" * 64}, {"name": "n" * 254}, {"manager": "m" * 64}],
+    ids=lambda change: next(iter(change)),
+)
+def test_a_profile_that_makes_a_row_large_is_refused(change: dict[str, str]) -> None:
+    profile = {"namespace": "fleet", "name": "c"} | change
+    value = json.dumps({"cluster": "c", "type": "HEARTBEAT", "clusterProfile": profile}).encode()
+    with pytest.raises(Unreadable) as error:
+        read_node_record(b"c", value, APPEND_US, ORIGIN)
+    assert (error.value.reason, error.value.detail) == (UnreadableReason.OVERSIZED, "clusterProfile")

@@ -80,6 +80,10 @@ def test_watch_events() -> None:
         pytest.param({"type": "FORGET", "observedAt": 1}, id="a number is no instant"),
         pytest.param({"type": "FORGET", "clusterUid": "u"}, id="clusterUid elsewhere"),
         pytest.param({"type": "FORGET", "clusterLabels": {}}, id="clusterLabels elsewhere"),
+        pytest.param(
+            {"type": "FORGET", "clusterProfile": {"namespace": "n", "name": "c"}}, id="clusterProfile elsewhere"
+        ),
+        pytest.param({"type": "HEARTBEAT", "clusterProfile": {"namespace": "n"}}, id="a profile without its name"),
         pytest.param({"type": "FORGET", "listing": {"resourceVersion": "7", "uids": {}}}, id="listing elsewhere"),
     ],
 )

@@ -9,9 +9,10 @@ from hypothesis import strategies as st
 
 from evictstream.models.eviction import EventType, NodeEvent, Origin
 from evictstream.models.messages.decoding import read_node_record, read_pod_record
+from evictstream.models.messages.fleet import ProfileRef
 from evictstream.models.messages.signals import Heartbeat, Listed
 from evictstream.models.messages.watch_event import decode_watch_event
-from evictstream.streams.feed.feed_records import LISTING_BYTES, FeedRecords
+from evictstream.streams.feed.feed_records import LISTING_BYTES, FeedRecords, ToldCluster
 
 NOW_US = 1_795_227_353_000_000
 NOWHERE = Origin("", 0, 0)
@@ -51,14 +52,14 @@ def test_a_heartbeat_is_read_as_it_was_written() -> None:
     )
 
 
-def test_heartbeats_on_nodes_have_the_labels_of_the_cluster() -> None:
-    labelled = FeedRecords(cluster="lab", uid="u-1", epoch=2, labels={"tier": "gold"})
-    for on_nodes, labels in ((True, {"tier": "gold"}), (False, {})):
-        value = labelled.heartbeat(NOW_US, NOW_US - 9, on_nodes=on_nodes)
+def test_a_heartbeat_says_what_the_cluster_is_called() -> None:
+    profile = ProfileRef(namespace="fleet", name="lab", manager="hubs")
+    for told in (None, ToldCluster({}), ToldCluster({"tier": "gold"}), ToldCluster({"tier": "gold"}, profile)):
+        value = records.heartbeat(NOW_US, NOW_US - 9, told)
         decode_watch_event(value)
         found = read_node_record(b"lab", value, NOW_US, NOWHERE)
         assert isinstance(found, Heartbeat)
-        assert found.cluster_labels == labels
+        assert (found.cluster_labels, found.cluster_profile) == (({}, None) if told is None else told)
 
 
 def test_an_empty_cluster_is_listed_too() -> None:

@@ -15,6 +15,7 @@ from evictstream.models.messages.fleet import (
     FleetCluster,
     FleetLevel,
     NodeCounts,
+    ProfileRef,
     decode_fleet_cluster,
     decode_fleet_level,
 )
@@ -346,6 +347,19 @@ def test_a_cluster_is_named_once_and_when_it_changes() -> None:
         {"tier": "iron"},
         {},
     ]
+
+
+def test_where_a_cluster_stands_in_an_inventory_is_published() -> None:
+    world = Published()
+    profile = {"namespace": "fleet", "name": "lab-eu", "manager": "hubs"}
+    world.heartbeat(clusterProfile=profile)
+    world.run(1)
+    world.die()
+    world.run(1)
+    world.heartbeat()
+    world.run(1)
+    found = [one.profile for one in world.clusters if isinstance(one, FleetCluster)]
+    assert found == [ProfileRef(**profile), ProfileRef(**profile), None]
 
 
 def test_zones_stand_beside_their_cluster() -> None:
