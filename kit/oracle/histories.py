@@ -47,9 +47,10 @@ class HeardTaint:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HeardNode:
-    """A node from one record on. `uid` is None while it is not there."""
+    """A node from one record on, which has this offset. `uid` is None while it is not there."""
 
     append_at_us: int = 0
+    offset: int = -1
     at_us: int = 0
     uid: str | None = None
     taints: tuple[HeardTaint, ...] = ()
@@ -126,6 +127,7 @@ def node_history(
         outage_us, gap_us = _outage((now.outage_us, gap_us), taints, statement, limits, ready)
         after = HeardNode(
             append_at_us=statement.record.append_at_us,
+            offset=statement.record.offset,
             at_us=statement.at_us,
             uid=uid,
             taints=taints,
@@ -137,7 +139,8 @@ def node_history(
 
 
 def _node_gone(statement: Statement) -> HeardNode:
-    return HeardNode(append_at_us=statement.record.append_at_us, at_us=statement.at_us)
+    record = statement.record
+    return HeardNode(append_at_us=record.append_at_us, offset=record.offset, at_us=statement.at_us)
 
 
 def _identity(statement: Statement) -> tuple[str, ObjectVersion]:

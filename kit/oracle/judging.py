@@ -7,13 +7,17 @@ import itertools
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
+from evictstream.kit.oracle.cluster_views import cluster_views
 from evictstream.kit.oracle.commands import SeenCommand, check_names, check_stream, read_command
 from evictstream.kit.oracle.dead_letters import RecordPlace, check_letters
 from evictstream.kit.oracle.decision_records import check_decisions
 from evictstream.kit.oracle.epochs import EpochReading, Epochs
 from evictstream.kit.oracle.feed_silence import FeedSilence
 from evictstream.kit.oracle.flying import check_flying
-from evictstream.kit.oracle.histories import HeardPod, PodHistories, node_history, pod_histories
+from evictstream.kit.oracle.guard_records import guard_revisions, seen_incidents
+from evictstream.kit.oracle.guards import NO_GUARDS, GuardLog, PodGuards
+from evictstream.kit.oracle.histories import HeardNode, HeardPod, PodHistories, node_history, pod_histories
+from evictstream.kit.oracle.incidents import check_incidents
 from evictstream.kit.oracle.limits import OracleLimits, Promptness
 from evictstream.kit.oracle.obligations import PodLog, RunFacts
 from evictstream.kit.oracle.outages import check_outages
@@ -21,7 +25,7 @@ from evictstream.kit.oracle.pod_search import DeadEnd, PodSearch
 from evictstream.kit.oracle.rates import check_rates
 from evictstream.kit.oracle.readiness import NO_SPELLS, ReadySpells
 from evictstream.kit.oracle.reading import Statement, UnreadableRecordError, read
-from evictstream.kit.oracle.records import BrakeRecord, InputRecord, MessageRecord, Violation
+from evictstream.kit.oracle.records import BrakeRecord, IncidentRecord, InputRecord, MessageRecord, Violation
 from evictstream.kit.oracle.standing_brakes import PodBrakes, brake_spells
 
 NEVER_SEEN = (HeardPod(),)
@@ -39,6 +43,8 @@ def judge(
     may_forget: bool = False,
     promptness: Promptness | None = None,
     brakes: Sequence[BrakeRecord] = (),
+    policies: Sequence[BrakeRecord] = (),
+    incidents: Sequence[IncidentRecord] = (),
 ) -> list[Violation]:
     """Say what is wrong.
 
@@ -53,6 +59,8 @@ def judge(
         may_forget: whether a partition was taken over again, and what changed nothing may so have been forgotten.
         promptness: how soon everything had to happen; None asks only that it happened by the end.
         brakes: everything that was appended to the topic of the brakes.
+        policies: the records of policies that guard; of them, guards alone are judged.
+        incidents: everything that a `read_committed` reader found in the topic of incidents.
     """
     spells = brake_spells(brakes)
     statements, unreadable = read_all(inputs, limits, partitions)
@@ -66,6 +74,8 @@ def judge(
     violations += check_letters(unreadable, messages)
     nodes = by_node(epochs.counting, commands)
     violations += check_outages(commands, _of_nodes(nodes), spells, limits)
+    guards = _guards(nodes, policies, incidents, limits=limits, early_us=early_us) if policies else NO_GUARDS
+    violations += check_incidents(guards, ended_at_us=ended_at_us, slack_us=limits.slack_us)
     for (cluster, node), of_node in nodes.items():
         for uid in {command.pod_uid for command in of_node.commands} - set(pod_histories(node, of_node.pods).pods):
             text = "commands about a pod that was never there"
@@ -78,6 +88,7 @@ def judge(
             promptness=promptness,
             cluster=cluster,
             brakes=spells,
+            guards=guards,
         )
         first = _dead_ends(of_node, (of_node.nodes, of_node.pods), facts, may_forget=may_forget)
         if first:
@@ -85,6 +96,26 @@ def judge(
             wrong = _in_every_reading(first, of_node, others, facts, may_forget=may_forget)
             violations += (Violation(end.rule, end.text, cluster=cluster, node=node, pod_uid=uid) for uid, end in wrong)
     return violations
+
+
+def _guards(
+    nodes: Mapping[tuple[str, str], OfNode],
+    policies: Sequence[BrakeRecord],
+    incidents: Sequence[IncidentRecord],
+    *,
+    limits: OracleLimits,
+    early_us: int,
+) -> GuardLog:
+    histories: defaultdict[str, dict[str, Sequence[HeardNode]]] = defaultdict(dict)
+    for (cluster, name), of_node in nodes.items():
+        histories[cluster][name] = node_history(of_node.nodes, limits, of_node.ready)
+    return GuardLog(
+        guard_revisions(policies),
+        seen_incidents(incidents),
+        {cluster: cluster_views(of_cluster) for cluster, of_cluster in histories.items()},
+        view_age_us=limits.lag_us + limits.clock_skew_us,
+        early_us=early_us,
+    )
 
 
 def _of_nodes(nodes: Mapping[tuple[str, str], OfNode]) -> dict[str, dict[str, list[Statement]]]:
@@ -118,7 +149,15 @@ def _dead_ends(
         states = histories.pods[uid].states if uid in histories.pods else NEVER_SEEN
         namespace = histories.pods[uid].namespace if uid in histories.pods else ""
         braked = PodBrakes(facts.cluster, namespace, uid, facts.brakes)
-        log = PodLog(nodes, states, of_node.results_of(uid), of_node.commands_about(uid), brakes=braked)
+        guarded = PodGuards(facts.guards, facts.cluster, namespace, uid)
+        log = PodLog(
+            nodes,
+            states,
+            of_node.results_of(uid),
+            of_node.commands_about(uid),
+            brakes=braked,
+            guards=guarded,
+        )
         dead_end = PodSearch(log, facts).dead_end()
         if dead_end is not None and not (
             may_forget and _is_forgotten(of_node.name, reading[1], uid, log, histories, facts)

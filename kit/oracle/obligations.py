@@ -9,6 +9,7 @@ from typing import NamedTuple
 from evictstream.kit.oracle.attempts import HOLD, AttemptWait, held_us, nobody_acts
 from evictstream.kit.oracle.commands import SeenCommand
 from evictstream.kit.oracle.decision import MayStay, MustLeave, expected_decision
+from evictstream.kit.oracle.guards import NO_GUARDS, UNGUARDED_POD, GuardLog, Issue, PodGuards
 from evictstream.kit.oracle.histories import HeardNode, HeardPod
 from evictstream.kit.oracle.limits import OracleLimits, Promptness
 from evictstream.kit.oracle.reading import Statement
@@ -53,6 +54,7 @@ class PodLog:
     results: Sequence[Statement]
     commands: Sequence[SeenCommand]
     brakes: PodBrakes = UNBRAKED_POD
+    guards: PodGuards = UNGUARDED_POD
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,6 +68,7 @@ class RunFacts:
         promptness: how soon everything had to happen; None asks only that it happened by the end.
         cluster: its name.
         brakes: the spells of each brake.
+        guards: the policies that guard.
     """
 
     limits: OracleLimits
@@ -75,6 +78,7 @@ class RunFacts:
     promptness: Promptness | None
     cluster: str = ""
     brakes: Sequence[Sequence[BrakeSpell]] = ()
+    guards: GuardLog = NO_GUARDS
 
 
 class Obligations:
@@ -82,6 +86,7 @@ class Obligations:
 
     def __init__(self, log: PodLog, facts: RunFacts) -> None:
         self._nodes, self._pods, self._results, self._brakes = log.nodes, log.pods, log.results, log.brakes
+        self._guards = log.guards
         self._facts, self._promptness = facts, facts.promptness
         self._is_built_in_on = facts.limits.is_built_in_on(facts.cluster)
         self._decisions: dict[tuple[int, int], MustLeave | MayStay] = {}
@@ -103,22 +108,35 @@ class Obligations:
             return self._promptness.is_late(at_us, self._facts.ended_at_us)
         return at_us < self._facts.ended_at_us - self._facts.limits.slack_us
 
-    def is_owed_for_long(self, due: MustLeave, since_us: int) -> bool:
+    def is_owed_for_long(self, moment: PodMoment, due: MustLeave, since_us: int) -> bool:
         """Whether what is owed since then has to have been issued by the end of the run, held or not."""
-        return self.is_long_ago(self.free_since_us(due, since_us, self._facts.ended_at_us))
+        return self.is_long_ago(self.free_since_us(moment, due, since_us, self._facts.ended_at_us))
 
-    def free_since_us(self, due: MustLeave, since_us: int, until_us: int) -> int:
-        """Give since when it would be owed, had no brake held it between two instants."""
-        return since_us + self._brakes.lost_us(due.taint, since_us, until_us)
+    def free_since_us(self, moment: PodMoment, due: MustLeave, since_us: int, until_us: int) -> int:
+        """Give since when it would be owed, had nothing held it between two instants."""
+        guarded = self._guards.stretches(due.taint, self._taint_since_us(moment, due))
+        return since_us + self._brakes.lost_us(due.taint, since_us, until_us, guarded)
+
+    def _taint_since_us(self, moment: PodMoment, due: MustLeave) -> int:
+        """Since when the taint is on the node that is the reason."""
+        return max((taint.since_us for taint in self._nodes[moment.node].taints if taint.key == due.taint), default=0)
 
     def is_held(self, moment: PodMoment, due: MustLeave, opened: OpenEviction, command: SeenCommand) -> bool:
-        """Whether a brake holds it, for whoever has issued the command, whatever he can have known."""
+        """Whether a brake or a guard holds it, for whoever has issued the command, whatever he can have known."""
         if opened.waiting is None:
             due_us = self.owed_us(moment, due)
         else:
             due_us = opened.waiting.issued_at_us if opened.waiting.outcome == HOLD else opened.waiting.latest_us
         early_us = self._facts.early_us
-        return self._brakes.hold(
+        issue = Issue(
+            taint=due.taint,
+            since_us=self._taint_since_us(moment, due),
+            due_us=due_us,
+            issued_us=command.issued_at_us,
+            at_us=command.at_us,
+            offset=self._nodes[moment.node].offset,
+        )
+        return self._guards.hold(issue) or self._brakes.hold(
             due.taint,
             due_us + early_us,
             from_us=command.issued_at_us - READ_WITHIN_US - early_us,

@@ -82,13 +82,15 @@ class PodSearch:
         if opened is None or opened.is_done or self._facts.silent_at_end:
             return True
         if opened.waiting is not None:
+            decided = self._obligations.decide(moment)  # the next attempt is for what is a reason now
+            due = opened.due if isinstance(decided, MayStay) else decided
             waiting, held = opened.waiting, self._obligations.held_us(moment, opened.waiting)
             if self._obligations.is_only_observed(moment, waiting):
                 return True
-            is_missing = self._obligations.is_owed_for_long(opened.due, max((waiting.latest_us, *held)))
+            is_missing = self._obligations.is_owed_for_long(moment, due, max((waiting.latest_us, *held)))
             return not is_missing or self._stuck(moment, "not repeated", "attempt ", opened.attempt, ", ", waiting)
         owed_us = self._obligations.owed_us(moment, opened.due) if self._promptness is None else opened.owed_us
-        is_missing = self._obligations.is_owed_for_long(opened.due, owed_us)
+        is_missing = self._obligations.is_owed_for_long(moment, opened.due, owed_us)
         return not is_missing or self._stuck(moment, "not issued", opened.due, " was owed from ", shown(owed_us), " on")
 
     def _is_prompt(self, moment: PodMoment, after: PodMoment, command: SeenCommand, since_us: int) -> bool:
@@ -146,7 +148,7 @@ class PodSearch:
         if opened is None or opened.is_done or isinstance(decided, MayStay):
             return True
         owed_us = self._obligations.next_owed_us(moment, decided, opened)
-        owed_us = self._obligations.free_since_us(decided, owed_us, append_at_us)
+        owed_us = self._obligations.free_since_us(moment, decided, owed_us, append_at_us)
         is_late = self._promptness.is_late(owed_us, append_at_us)
         return not is_late or self._stuck(
             moment, "late", decided, " was owed from ", shown(owed_us), " on, and not issued by ", shown(append_at_us)
@@ -272,7 +274,7 @@ class PodSearch:
         if wrong:
             return self._stuck(moment, "unfounded", command, ": ", wrong, due)
         if self._obligations.is_held(moment, due, opened, command):
-            return self._stuck(moment, "issued though held", command, ": a brake holds it")
+            return self._stuck(moment, "issued though held", command, ": a brake or a guard holds it")
         if opened.waiting is not None and not self._may_repeat(moment, command, opened.waiting):
             return False
         for states, place in ((self._nodes, moment.node), (self._pods, moment.pod)):
@@ -283,7 +285,7 @@ class PodSearch:
             if result.record.append_at_us < command.issued_at_us - self._lag_us:
                 return self._stuck(moment, "view too old", command, ": ", result.content, " had been there for long")
         owed_us = self._obligations.next_owed_us(moment, due, opened)
-        since_us = self._obligations.free_since_us(due, owed_us, command.at_us)
+        since_us = self._obligations.free_since_us(moment, due, owed_us, command.at_us)
         return self._promptness is None or self._is_prompt(moment, moment, command, since_us)
 
 

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from evictstream.kit.oracle.limits import SECOND_US
+from evictstream.kit.oracle.limits import SECOND_US, Stretch
 from evictstream.kit.oracle.reading import Json, to_us
 from evictstream.kit.oracle.records import BrakeRecord
 
@@ -120,16 +120,16 @@ class PodBrakes:
             for of_key in self.spells
         )
 
-    def lost_us(self, taint: str, since_us: int, until_us: int) -> int:
-        """Give for how long between two instants it may have been held."""
+    def lost_us(self, taint: str, since_us: int, until_us: int, others: Iterable[Stretch] = ()) -> int:
+        """Give for how long between two instants it may have been held, by brakes or in other stretches."""
         lost_us, done_us = 0, since_us
-        for start_us, stop_us in sorted(self._stretches(taint)):
+        for start_us, stop_us in sorted([*self._stretches(taint), *others]):
             start_us, stop_us = max(start_us, done_us), min(stop_us, until_us)  # noqa: PLW2901 - what is new of it
             if stop_us > start_us:
                 lost_us, done_us = lost_us + stop_us - start_us, stop_us
         return lost_us
 
-    def _stretches(self, taint: str) -> Iterator[tuple[int, int]]:
+    def _stretches(self, taint: str) -> Iterator[Stretch]:
         for of_key in self.spells:
             for spell in of_key:
                 if spell.matches(self.cluster, self.namespace, taint):

@@ -15,6 +15,7 @@ from tests.faults.objects import NOT_READY, UNREACHABLE, Node, Pod, watch_event
 from tests.faults.plan import Change, Fault, FaultKind, Plan, Shape
 from tests.faults.scribe import Scribe
 from tests.faults.stories import NodeLife, PodLife, draw_tolerations
+from tests.faults.storms import draw_storms
 
 SECOND_US = 1_000_000
 MILLISECOND_US = 1000
@@ -55,7 +56,8 @@ def generate(
         elif fault.kind is FaultKind.ABSURD_RECORDS:
             for change in absurd_records(start_at_us + int(fault.at_seconds * SECOND_US)):
                 scribe.raw(change)
-    changes = tuple(sorted(scribe.changes, key=lambda change: change.at_us))
+    stormy, policies = draw_storms(seed, shape, start_at_us)
+    changes = tuple(sorted((*scribe.changes, *stormy), key=lambda change: change.at_us))
     return Plan(
         seed=seed,
         shape=shape,
@@ -64,6 +66,7 @@ def generate(
         faults=faults,
         numbers=numbers,
         brakes=draw_brakes(seed, shape, start_at_us),
+        policies=policies,
     )
 
 

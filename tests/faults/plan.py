@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import enum
 from dataclasses import dataclass, field
+from typing import Any
 
 from evictstream.kit.oracle.records import BrakeRecord, InputTopic
 from tests.faults.numbers import NUMBERS, Numbers
@@ -80,6 +81,21 @@ class Change:
     partition: int | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class PolicyChange:
+    """Somebody writes a policy that guards, or deletes it.
+
+    Attributes:
+        at_us: as in `Change`.
+        spec: what it does; None if it is deleted.
+    """
+
+    at_us: int
+    name: str
+    spec: dict[str, Any] | None
+    spread_seconds: int
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shape:
     """How large a run is.
@@ -113,6 +129,7 @@ class Plan:
         changes: by time. The last ones are heartbeats up to the end of the run.
         faults: by time.
         brakes: records of the brakes topic, by time. Where it is simulated only.
+        policies: those that guard, by time. Where it is simulated only.
     """
 
     seed: int
@@ -122,6 +139,7 @@ class Plan:
     faults: tuple[Fault, ...]
     numbers: Numbers = field(default=NUMBERS)
     brakes: tuple[BrakeRecord, ...] = ()
+    policies: tuple[PolicyChange, ...] = ()
 
     @property
     def end_at_us(self) -> int:

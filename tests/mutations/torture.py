@@ -8,6 +8,7 @@ from tests.mutations.matching import Change
 
 TORTURE = "tests/faults/test_sample.py"
 FOUND = "tests/faults/test_found.py"
+STORMS = "tests/faults/test_storms.py"
 
 BY_TORTURE = (
     Mutation(
@@ -148,5 +149,75 @@ BY_TORTURE = (
         "torture: begin a window anew when a taint's value changes",
         (Change(product.TAINT_HISTORY, "_carry", "before.since_us", "at_us"),),
         (TORTURE,),
+    ),
+    Mutation(
+        "torture: forget incidents after a takeover",
+        (
+            Change(
+                product.PARTITION_CLUSTERS,
+                "Clusters.load",
+                "_states.decode(value)",
+                '__import__("msgspec").structs.replace($0, incidents=())',
+            ),
+        ),
+        (STORMS,),
+    ),
+    Mutation(
+        "torture: release an incident without approval",
+        (
+            Change(
+                product.STEERING_INCIDENTS,
+                "StandingIncident._let_go_us",
+                "return self.release_us",
+                "return self.release_us or self.incident.opened_us",
+            ),
+        ),
+        (STORMS,),
+    ),
+    Mutation(
+        "torture: let a recovery release an incident",
+        (
+            Change(
+                product.GUARDING,
+                "Guarding._look",
+                "count.has_any(incident.taint, span)",
+                "len(count.of_span(incident.taint, span)) > incident.limit",
+            ),
+        ),
+        (STORMS,),
+    ),
+    Mutation(
+        "torture: let an approval never expire",
+        (
+            Change(
+                product.STEERING_INCIDENTS,
+                "StandingIncident.state",
+                "found[0].expires_at is None or now_us < microseconds(found[0].expires_at)",
+                "True",
+            ),
+        ),
+        (STORMS,),
+    ),
+    Mutation(
+        "torture: keep a rejected incident for later nodes",
+        (
+            Change(
+                product.STEERING_INCIDENTS,
+                "StandingIncident.answered_us",
+                "min(instants, default=None)",
+                "None",
+            ),
+        ),
+        (STORMS,),
+    ),
+    Mutation(
+        "torture: let all of an approved incident go at once",
+        (Change(product.STEERING_INCIDENTS, "StandingIncident.hold", "let_go_us + ...", "let_go_us"),),
+        (STORMS,),
+    ),
+    Mutation(
+        "torture: fire before the guards have looked",
+        (Change(product.FIRING, "Firing.fire", "self.guarding.turn(now_us, outbox)", "pass"),),
+        (STORMS,),
     ),
 )

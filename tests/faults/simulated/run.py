@@ -14,7 +14,14 @@ import structlog
 
 from evictstream.kit.oracle import Violation, judge
 from evictstream.kit.oracle.reading import place
-from evictstream.kit.oracle.records import BrakeRecord, InputRecord, InputTopic, MessageRecord, OutputTopic
+from evictstream.kit.oracle.records import (
+    BrakeRecord,
+    IncidentRecord,
+    InputRecord,
+    InputTopic,
+    MessageRecord,
+    OutputTopic,
+)
 from evictstream.models.eviction import RuleParameters
 from evictstream.models.eviction.rule_parameters import ClusterRules
 from evictstream.models.messages.envelope import InputLimits
@@ -31,6 +38,7 @@ from tests.faults.simulated.brakes import held_by
 from tests.faults.simulated.broker import Broker
 from tests.faults.simulated.group import Group
 from tests.faults.simulated.log import Entry
+from tests.faults.simulated.people import INCIDENTS, People
 from tests.faults.simulated.published import check_end, check_levels
 from tests.faults.simulated.state import check_rows
 from tests.faults.simulated.trouble import Trouble
@@ -76,6 +84,7 @@ class Simulation:
         self.brakes: list[BrakeRecord] = []
         self.policies: list[BrakeRecord] = []
         self.seen: Counter[str] = Counter()
+        self.people = People(plan, self.world, self.broker, self.policies.append)
         self._service = partition_config(plan, self.world)
         self._actor = ClusterActor(plan)
         self._read: dict[int, int] = {}
@@ -91,6 +100,7 @@ class Simulation:
                 self.world.at(change.at_us, lambda change=change: self._append(change))  # type: ignore[misc]
             for brake in self.plan.brakes:
                 self.world.at(brake.append_at_us, lambda brake=brake: self._brake(brake))  # type: ignore[misc]
+            self.people.plan_policies()
             Trouble(self).plan_faults()
             self._compact_later()
             self.world.run_until(self.plan.end_at_us)
@@ -100,6 +110,7 @@ class Simulation:
                 worker.is_dead = True
                 worker.loop.bury()
         self.seen["evictions"] += sum(json.loads(e.value or b"")["action"] == "Evict" for e in self.entries("commands"))
+        self.seen.update(self.people.seen(self.entries(INCIDENTS)))
         if self.broker.left_out:
             self.seen["markers left out"] += self.broker.left_out
         return Outcome(self.plan.seed, tuple(violations), self.seen)
@@ -165,6 +176,8 @@ class Simulation:
             for worker in self.world.workers:
                 if worker.is_running:
                     worker.fetching.wake()
+        elif topic == INCIDENTS:
+            self.world.at(self.world.now_us + READER_DELAY_US, lambda: self.people.look(partition))
         elif topic == "commands":
             self.world.at(self.world.now_us + READER_DELAY_US, lambda: self._execute(partition))
 
@@ -204,6 +217,8 @@ class Simulation:
             early_us=early_us,
             may_forget=self.broker.fenced_again,
             brakes=self.held,
+            policies=self.people.written,
+            incidents=[_of_incident(entry) for entry in self.entries(INCIDENTS)],
         )
 
     def inputs(self) -> list[InputRecord]:
@@ -274,7 +289,7 @@ def engine_config(plan: Plan) -> EngineConfig:
         bootstrap_servers="nowhere:1",
         security={},
         inputs=INPUTS,
-        outputs=(*OUTPUTS, "clusters", "fleet", "workloads"),
+        outputs=(*OUTPUTS, "clusters", "fleet", "workloads", INCIDENTS),
         changelog=CHANGELOG,
         partitions=plan.shape.partitions,
         session_timeout_seconds=3.0,
@@ -368,6 +383,10 @@ def _message(topic: OutputTopic, entry: Entry) -> MessageRecord:
         headers=dict(entry.headers),
         value=entry.value or b"",
     )
+
+
+def _of_incident(entry: Entry) -> IncidentRecord:
+    return IncidentRecord(append_at_us=entry.timestamp * MILLISECOND_US, key=entry.key or b"", value=entry.value)
 
 
 def simulate(plan: Plan) -> Outcome:

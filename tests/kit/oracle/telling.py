@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 
-from evictstream.kit.oracle import BrakeRecord, InputRecord, MessageRecord, Violation, judge
+from evictstream.kit.oracle import BrakeRecord, IncidentRecord, InputRecord, MessageRecord, Violation, judge
 from evictstream.kit.oracle.records import InputTopic, OutputTopic
 from tests.faults.numbers import NUMBERS
 from tests.faults.objects import Json, Node, Pod, instant, report, watch_event
@@ -35,6 +35,8 @@ class Story:
         self.inputs: list[InputRecord] = []
         self.messages: list[MessageRecord] = []
         self.brakes: list[BrakeRecord] = []
+        self.policies: list[BrakeRecord] = []
+        self.incidents: list[IncidentRecord] = []
         self._version = 0
 
     def hear(self, topic: InputTopic, seconds: float, value: bytes | None, key: bytes = KEY) -> Story:
@@ -53,9 +55,12 @@ class Story:
         observed: float | None = None,
         version: int = 0,
         epoch: int = 0,
+        name: str = "n",
     ) -> Story:
         self._version += 1
-        shown = Node("c", "n", "node", list(taints), ready).shown(version or self._version)
+        shown = Node("c", name, "node" if name == "n" else f"node-{name}", list(taints), ready).shown(
+            version or self._version
+        )
         observed_at_us = at(seconds if observed is None else observed)
         return self.hear("nodes", seconds, watch_event("c", kind, shown, observed_at_us, epoch=epoch))
 
@@ -193,6 +198,32 @@ class Story:
         self.brakes.append(BrakeRecord(append_at_us=at(seconds), key=b"b", value=json.dumps(value).encode()))
         return self
 
+    def policy(self, seconds: float, spec: Json | None, *answers: Json, **fields: object) -> Story:
+        """Let somebody write the policy `g`."""
+        value = {"kind": "Policy", "name": "g", "spreadSeconds": 0, "answers": answers, **fields}
+        value |= {} if spec is None else {"spec": spec}
+        self.policies.append(BrakeRecord(append_at_us=at(seconds), key=b"g", value=json.dumps(value).encode()))
+        return self
+
+    def incident(self, seconds: float, state: str | None = "Waiting", **fields: object) -> Story:
+        """Let the incident `i` of the policy `g` be published; without a state, its end."""
+        value = {
+            "id": "i",
+            "at": instant(at(seconds)),
+            "cluster": "c",
+            "policy": "g",
+            "taint": "maintenance",
+            "state": state,
+            "since": instant(at(10)),
+            "openedAt": instant(at(11)),
+            "openedWith": 2,
+            "allowed": 1,
+            "known": 2,
+        } | fields
+        text = None if state is None else json.dumps(value).encode()
+        self.incidents.append(IncidentRecord(append_at_us=at(seconds), key=b"i", value=text))
+        return self
+
     def bury(self, offset: int, digest: str = "") -> Story:
         headers = {
             "ce_id": f"pods/0/{offset}/{len(self.messages)}".encode(),
@@ -212,6 +243,8 @@ class Story:
             limits=NUMBERS.limits(),
             may_forget=may_forget,
             brakes=self.brakes,
+            policies=self.policies,
+            incidents=self.incidents,
         )
 
 

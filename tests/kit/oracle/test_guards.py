@@ -1,0 +1,190 @@
+"""The oracle on stories with guards, each told right and broken: two nodes get a taint, and one may.
+
+The pod has to leave at 15. What waits for a person is owed by nobody, so a story without an `Evict` is right as well.
+"""
+
+from __future__ import annotations
+
+import zlib
+from typing import Any
+
+import pytest
+
+from tests.faults.objects import Json, instant
+from tests.kit.oracle.telling import TAINT, Story, at, tolerating
+from tests.kit.oracle.test_brakes import done, rules
+
+SPREAD = 20
+SHARE = SPREAD * zlib.crc32(b"pod") / (1 << 32)
+HELD = {"issued though held"}
+
+
+def guarding(release: int | None = None, selected: Json | None = None) -> Json:
+    guard = {"count": 1, "withinSeconds": 60}
+    return {"for": selected or {}, "guard": guard if release is None else guard | {"releaseAfterSeconds": release}}
+
+
+def guarded(spec: Json | None = None, *, nodes: int = 2, stays: int = 5) -> Story:
+    """The policy stands from 1 on, two nodes are there from 6 on, some are tainted from 10 on."""
+    story = Story().policy(1, spec or guarding()).pod(5, tolerating(stays)).node(6).node(6, name="m").node(10, TAINT)
+    if nodes > 1:
+        story.node(10, TAINT, name="m")
+    return story.say("Schedule", 10.1, 10 + stays)
+
+
+def waiting(spec: Json | None = None) -> Story:
+    return guarded(spec).incident(11.5)
+
+
+def answered(seconds: float, verdict: str = "Approved", expires: float | None = None, **fields: Any) -> Story:
+    answer = {"incident": "i", "verdict": verdict} | ({} if expires is None else {"expiresAt": instant(at(expires))})
+    return waiting().policy(seconds, guarding(), answer, spreadSeconds=SPREAD, **fields)
+
+
+def test_nothing_is_issued_or_missed_while_an_incident_waits() -> None:
+    assert rules(waiting()) == set()
+    assert rules(done(waiting(), 15.01)) == HELD
+    assert rules(done(waiting(), 40)) == HELD
+
+
+def test_as_many_as_are_allowed_may_leave_and_have_to() -> None:
+    assert rules(done(guarded(nodes=1), 15.01)) == set()
+    assert rules(guarded(nodes=1)) == {"not issued"}
+
+
+def test_a_storm_is_known_without_its_incident() -> None:
+    assert rules(done(guarded(), 15.01)) == HELD
+    assert rules(guarded()) == {"not issued"}, "nothing says that it waits"
+
+
+def test_a_storm_that_may_not_be_known_yet_holds_nothing() -> None:
+    story = Story().policy(1, guarding()).pod(5, tolerating(5)).node(6).node(6, name="m").node(10, TAINT)
+    story.say("Schedule", 10.1).node(14, TAINT, name="m")
+    assert rules(done(story, 15.01)) == set()
+
+
+@pytest.mark.parametrize(
+    "selected",
+    [{"clusters": ["d"]}, {"taints": ["other"]}, {"namespaces": ["x"]}],
+    ids=["cluster", "taint", "namespace"],
+)
+def test_a_guard_of_others_holds_nothing(selected: Json) -> None:
+    assert rules(done(guarded(guarding(selected=selected)), 15.01)) == set()
+    assert rules(guarded(guarding(selected=selected))) == {"not issued"}
+
+
+def test_a_policy_that_may_not_be_known_yet_holds_nothing() -> None:
+    story = guarded()
+    story.policies.clear()
+    assert rules(done(story.policy(12, guarding()), 15.01)) == set()
+
+
+@pytest.mark.parametrize(("seconds", "wrong"), [(10.5, HELD), (11.01, set())])
+def test_what_is_due_at_once_looks_around_for_a_second(seconds: float, wrong: set[str]) -> None:
+    story = Story().policy(1, guarding()).pod(5).node(6).node(6, name="m").node(10, TAINT)
+    story.say("Evict", seconds, 10, verdict="Untolerated").result(seconds + 0.1, "Succeeded")
+    assert rules(story.pod(seconds + 1, kind="DELETED")) == wrong
+
+
+def test_what_is_overdue_at_an_approval_is_spread() -> None:
+    assert rules(answered(30)) == {"not issued"}
+    assert rules(done(answered(30), 30 + SHARE - 0.1)) == HELD
+    assert rules(done(answered(30), 30 + SHARE + 0.01)) == set()
+
+
+def test_what_becomes_due_after_an_approval_is_not_spread() -> None:
+    assert rules(done(answered(14), 15.01)) == set()
+
+
+def test_an_approval_expires() -> None:
+    assert rules(answered(12, expires=14)) == set()
+    assert rules(done(answered(12, expires=14), 19)) == HELD
+    assert rules(done(answered(12, expires=18), 15.01)) == set()
+
+
+def test_an_answer_may_not_be_known_yet() -> None:
+    assert rules(done(answered(12, expires=14).policy(16, guarding()), 19)) == HELD
+    again = answered(12, expires=14).policy(17, guarding(), {"incident": "i", "verdict": "Approved"})
+    assert rules(done(again, 19)) == set()
+
+
+def test_a_rejected_incident_holds_until_it_is_approved() -> None:
+    rejected = answered(12, "Rejected")
+    assert rules(rejected) == set()
+    assert rules(done(answered(12, "Rejected"), 40)) == HELD
+    assert rules(rejected.policy(30, guarding(), {"incident": "i", "verdict": "Approved"})) == {"not issued"}
+
+
+def test_an_answer_keeps_its_time_in_later_records() -> None:
+    kept = {"incident": "i", "verdict": "Approved", "countsFrom": instant(at(16))}
+    story = answered(16).policy(17, guarding(), kept, spreadSeconds=SPREAD)
+    assert rules(done(story, 16 + SHARE + 0.01)) == set()
+
+
+def test_a_guard_releases_by_itself() -> None:
+    assert rules(waiting(guarding(9))) == {"not issued"}
+    assert rules(done(waiting(guarding(9)), 19.5)) == HELD
+    assert rules(done(waiting(guarding(9)), 20.01)) == set()
+
+
+def test_a_guard_that_goes_spreads_what_it_may_have_held() -> None:
+    def gone(spec: Json | None) -> Story:
+        return waiting().policy(30, spec, spreadSeconds=SPREAD, earlier=[{"spec": guarding()}]).incident(32, None)
+
+    for spec in (None, {"settleSeconds": 1}):
+        assert rules(gone(spec)) == {"not issued"}
+        assert rules(done(gone(spec), 34.5 if SHARE > 5 else 30.1)) == HELD
+        assert rules(done(gone(spec), 30 + SHARE + 0.01)) == set()
+
+
+def test_a_later_node_is_of_no_answered_incident() -> None:
+    def later(verdict: str) -> Story:
+        story = Story().policy(1, guarding()).pod(5, tolerating(5)).node(6)
+        for name in ("m", "o"):
+            story.node(3, name=name).node(4, TAINT, name=name)
+        fields: dict[str, Any] = {"since": instant(at(4)), "openedAt": instant(at(5)), "known": 3}
+        story.incidents = Story().incident(5.5, **fields).incidents
+        for name in ("m", "o"):
+            story.node(12, name=name)
+        story.incidents += Story().incident(12.5, None).incidents
+        return story.policy(8, guarding(), {"incident": "i", "verdict": verdict}).node(10, TAINT).say("Schedule", 10.1)
+
+    for verdict in ("Approved", "Rejected"):
+        assert rules(done(later(verdict), 15.01)) == set()
+        assert rules(later(verdict)) == {"not issued"}
+
+
+def test_what_is_tried_again_is_held_for_its_reason_now() -> None:
+    story = Story().policy(1, guarding()).pod(5).node(6).node(6, name="m").node(10, {**TAINT, "key": "agent"})
+    story.say("Evict", 11.01, 10, verdict="Untolerated", taint="agent").result(11.1, "Failed")
+    for name in ("n", "m"):
+        story.node(12, *([{**TAINT, "key": "agent"}] if name == "n" else []), TAINT, name=name)
+    story.incident(13.5, since=instant(at(12)), openedAt=instant(at(13)))
+    assert rules(story) == {"not repeated"}
+    assert rules(story.node(14, TAINT)) == set()
+
+
+@pytest.mark.parametrize("end", [20, None])
+def test_an_incident_ends_with_its_last_taint(end: float | None) -> None:
+    def recovers(*names: str) -> Story:
+        story = waiting()
+        for name in names:
+            story.node(18, name=name)
+        return story if end is None else story.incident(end, None)
+
+    assert rules(recovers("m")) == (set() if end is None else {"incident ended too early", "not issued"})
+    cancelled = recovers("m", "n").say("Cancel", 18.1, verdict="TaintRemoved")
+    assert rules(cancelled) == ({"incident outlasts its taints"} if end is None else set())
+
+
+@pytest.mark.parametrize(
+    "fields", [{"openedWith": 3}, {"allowed": 0}, {"known": 3}, {"since": instant(at(9))}, {"taint": "other"}]
+)
+def test_an_incident_has_a_reason(fields: dict[str, Any]) -> None:
+    assert "incident without a reason" in rules(guarded().incident(11.5, **fields))
+
+
+def test_an_incident_says_what_people_have_said() -> None:
+    assert rules(waiting().incident(14, "Approved")) == {"incident in a wrong state"}
+    assert rules(answered(30, "Rejected").incident(33, "Waiting")) == set(), "it may not be known yet"
+    assert rules(answered(30, "Rejected").incident(35, "Waiting")) == {"incident in a wrong state"}
