@@ -9,7 +9,6 @@ from pathlib import Path
 
 from evictstream.kit.conformance.fake_api import FakeApi
 from evictstream.streams.feed.cluster_feed import ClusterFeed
-from evictstream.streams.feed.cluster_profile import FollowedProfile
 from evictstream.streams.feed.publisher import open_publisher
 from evictstream.streams.kubernetes.access import ClusterAccess
 from evictstream.streams.settings import Settings
@@ -27,7 +26,6 @@ def feeding(
     *,
     new_epoch: bool = False,
     labels: Mapping[str, str] | None = None,
-    profile: FollowedProfile | None = None,
     clock: Callable[[], float] = time.monotonic,
 ) -> Iterator[ClusterFeed]:
     file = folder / "kubeconfig"
@@ -42,7 +40,6 @@ def feeding(
             new_epoch=new_epoch,
             relist_seconds=RELIST_SECONDS,
             labels=labels,
-            profile=profile,
             clock=clock,
         )
         feed.start()

@@ -5,8 +5,10 @@ from __future__ import annotations
 import contextlib
 import json
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from types import MappingProxyType
+from typing import Any
 
 import pytest
 
@@ -26,12 +28,13 @@ pytestmark = pytest.mark.usefixtures("_short_watches")
 class Fleet(threading.Thread):
     """`evictstream feed` in a thread; `failure` is what it ends with."""
 
-    def __init__(self, settings: Settings, accesses: dict[str, ClusterAccess]) -> None:
+    def __init__(self, settings: Settings, accesses: dict[str, ClusterAccess], options: Mapping[str, Any]) -> None:
         super().__init__(daemon=True)
         self.failure: EvictstreamError | None = None
         self.stopped = threading.Event()
         self._settings = settings.model_copy(update={"health_port": 0})
         self._accesses = accesses
+        self._options = options
 
     def run(self) -> None:
         try:
@@ -41,14 +44,17 @@ class Fleet(threading.Thread):
                 keep_whole=False,
                 new_epoch=False,
                 is_stopped=self.stopped.is_set,
+                **self._options,
             )
         except EvictstreamError as error:
             self.failure = error
 
 
 @contextlib.contextmanager
-def fleet(settings: Settings, **accesses: ClusterAccess) -> Iterator[Fleet]:
-    found = Fleet(settings, accesses)
+def fleet(
+    settings: Settings, options: Mapping[str, Any] = MappingProxyType({}), /, **accesses: ClusterAccess
+) -> Iterator[Fleet]:
+    found = Fleet(settings, accesses, options)
     found.start()
     try:
         yield found

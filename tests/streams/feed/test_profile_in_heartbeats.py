@@ -9,13 +9,12 @@ import pytest
 
 from evictstream.kit.conformance.fake_api import FakeApi
 from evictstream.streams.feed import cluster_feed
-from evictstream.streams.feed.cluster_profile import FollowedProfile
-from evictstream.streams.feed.profile_reader import ProfileReader
 from evictstream.streams.kubernetes.access import ClusterAccess
 from evictstream.streams.settings import Settings
 from tests.harness.reading import TopicReader
-from tests.streams.feed.feeding import feeding, listed, wait_for
+from tests.streams.feed.feeding import wait_for
 from tests.streams.feed.test_cluster_profile import KNOWN, PLACE, PROFILE
+from tests.streams.feed.test_fleet import access, fleet
 
 pytestmark = pytest.mark.usefixtures("_short_watches")
 
@@ -33,23 +32,21 @@ def test_labels_of_a_profile_outlast_hub_and_feed(
 ) -> None:
     monkeypatch.setattr(cluster_feed, "_HEARTBEAT_SECONDS", 0.2)
     flags = {"tier": "iron"}
+    of_hub = ClusterAccess(kubeconfig=str(tmp_path / "hub"))
+    options = {"labels": flags, "profiles": {"lab": PLACE}, "hub": of_hub}
+    lab = access(api, tmp_path, "lab")
     with FakeApi() as hub:
         hub.profile_versions, hub.profiles = {"v1alpha1"}, {str(PLACE): PROFILE}
         (tmp_path / "hub").write_text(hub.kubeconfig())
-        access = ClusterAccess(kubeconfig=str(tmp_path / "hub"))
-        first = FollowedProfile("lab", PLACE, flags)
-        ProfileReader(access, [first], 300.0).look(first)
-        with feeding(declared, api, tmp_path, labels=flags, profile=first) as feed:
-            listed(feed)
-            wait_for(lambda: feed.heartbeats >= 2)
-    second = FollowedProfile("lab", PLACE, flags)
-    reader = ProfileReader(access, [second], 300.0)
-    reader.start()  # the hub is gone
-    with feeding(declared, api, tmp_path, labels=flags, profile=second) as feed:
-        wait_for(lambda: "no answer" in second.trouble)
-        listed(feed)
-    reader.stop()
+        with fleet(declared, options, lab=lab):
+            # Between two heartbeats the feed keeps what it has read.
+            wait_for(lambda: sum("clusterProfile" in one for one in told(declared)) > 1)
+    before = told(declared)
+    with fleet(declared, options, lab=lab):
+        wait_for(lambda: len(told(declared)) > len(before))
+    found = told(declared)
+    first = next(number for number, one in enumerate(found) if "clusterProfile" in one)
+    assert [one["clusterLabels"] for one in found[:first]] == [flags] * first
     named = {"namespace": "fleet", "name": "lab-eu", "manager": "hubs"}
-    assert len(found := told(declared)) >= 3
-    assert [one["clusterProfile"] for one in found] == [named] * len(found)
-    assert [one["clusterLabels"] for one in found] == [KNOWN | flags] * len(found)
+    assert [one.get("clusterProfile") for one in found[first:]] == [named] * (len(found) - first)
+    assert [one["clusterLabels"] for one in found[first:]] == [KNOWN | flags] * (len(found) - first)
