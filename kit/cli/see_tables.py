@@ -51,12 +51,13 @@ def gate_or_result(one: ListedEviction) -> str:
     """Say what an eviction waits for, or what became of it."""
     if one.state not in OPEN_STATES:
         return one.verdict if one.state is not SeenState.ENDED else NOTHING
+    built_in = "" if one.built_in_at is None else f"built-in at {_clock(one.built_in_at)}"
     if one.held_by is not None:
-        return f"held {one.held_by}" + ("" if one.built_in_at is None else f", built-in at {_clock(one.built_in_at)}")
+        return f"held {one.held_by}, {built_in}" if built_in else f"held {one.held_by}"
     if one.gate is not None:
         return f"gate {one.gate}"
     if one.state is SeenState.SCHEDULED:
-        return NOTHING
+        return built_in or NOTHING
     if one.state is SeenState.DUE:
         return "worker"  # one that runs issues it within milliseconds, or has a gate of its own
     if one.queued:

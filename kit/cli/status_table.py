@@ -32,6 +32,7 @@ def standings_kind(present_us: Callable[[], int]) -> ListKind[ListedStanding]:
             ListColumn("RETRYING", lambda one: str(one.evictions.retrying), is_wide=True),
             ListColumn("OBSERVED", lambda one: str(one.evictions.observed), is_wide=True),
             ListColumn("OLDEST DUE", lambda one: since_words(one.evictions.oldest_due_at, present_us()), is_wide=True),
+            ListColumn("BUILT-IN AT", lambda one: one.evictions.built_in_at or NOTHING, is_wide=True),
             ListColumn("HELD BY", _holders, is_wide=True, cut=cut_end),
             ListColumn("BRAKES", lambda one: ",".join(one.brakes) or NOTHING, is_wide=True),
             ListColumn("INCIDENTS", lambda one: ",".join(one.incidents) or NOTHING, is_wide=True),

@@ -65,8 +65,8 @@ class _OpenEviction(NamedTuple):
     """What has been said of an open eviction: its deadline and when that came, and the reason.
 
     Attributes:
-        built_in_us: when Kubernetes' own controller evicts the pod by the first tolerations of its window, which it
-            times once (semantics.md 12.12); None if it does not.
+        built_in_us: when the timer of Kubernetes' own controller fires, which it sets once in a window
+            (semantics.md 12.12); None if it has none.
     """
 
     deadline: str
@@ -118,7 +118,12 @@ def _is_same_window(it: DecisionRecord, earlier: _OpenEviction) -> bool:
 
 
 def _built_in_us(it: DecisionRecord, earlier: _OpenEviction | None) -> int | None:
-    """Return when Kubernetes' own controller evicts the pod; an edit in the window changes nothing about that."""
+    """Return when Kubernetes' own controller evicts the pod; an edit in the window changes nothing about that.
+
+    Records of before, and of clusters where that controller is not known to be on, do not say it.
+    """
+    if it.built_in_at is not None:
+        return instant_us(it.built_in_at)
     if earlier is not None and _is_same_window(it, earlier):
         return earlier.built_in_us
     if it.toleration is None or it.toleration.built_in_seconds is UNSET:
@@ -130,10 +135,9 @@ def _built_in_us(it: DecisionRecord, earlier: _OpenEviction | None) -> int | Non
 
 def _goes_on(it: DecisionRecord, earlier: _OpenEviction | None) -> Iterator[str]:
     """Say that Kubernetes' own controller keeps to the time of before, if the deadline has moved behind it."""
-    if earlier is None or earlier.built_in_us is None or not _is_same_window(it, earlier):
-        return
-    if earlier.built_in_us < instant_us(it.deadline):
-        yield f"The built-in controller goes on at {instant_text(earlier.built_in_us)}: no edit moves its timer."
+    built_in_us = _built_in_us(it, earlier)
+    if built_in_us is not None and built_in_us < instant_us(it.deadline):
+        yield f"The built-in controller goes on at {instant_text(built_in_us)}: no edit moves its timer."
 
 
 def _sentences(decision: SourcedDecision, earlier: _OpenEviction | None) -> Iterator[str]:

@@ -12,6 +12,7 @@ from evictstream.kit.replay.standing_holds import StandingHold, standing_hold
 from evictstream.kit.see.steering import UNSTEERED, Steering
 from evictstream.kit.see.stored_state import StoredNode, StoredState
 from evictstream.models.eviction import Eviction, EvictionState, PodState
+from evictstream.models.eviction.backstop import outruns_deadline_us
 from evictstream.models.eviction.cluster import ClusterState
 from evictstream.models.eviction.executor_queue import is_only_observed
 from evictstream.models.eviction.step import eviction_id
@@ -69,7 +70,8 @@ class ListedEviction(msgspec.Struct, frozen=True, gc=False, rename="camel", omit
         gate: the closed gate that holds it back.
         held_by: what holds it: a brake, by its id, or a policy, as `policy/NAME/REVISION/CLAUSE`; of those that were
             given, or the brake for which an executor holds it.
-        built_in_at: when Kubernetes' own controller goes on with what is held, if that is before the hold ends.
+        built_in_at: when Kubernetes' own controller goes on with the pod: before what holds it ends, or before the
+            deadline, if that was moved in an open window.
         ended_at: when it ended.
     """
 
@@ -169,6 +171,7 @@ def _seen(
     # Behind a gate is what would be issued next: not what an executor still has to answer.
     next_attempt_us = None if is_only_observed(eviction, queue) else eviction.next_attempt_us
     is_held = not is_issued or (next_attempt_us is not None and next_attempt_us <= now_us)
+    built_in_us = outruns_deadline_us(eviction)
     return ListedEviction(
         cluster=node.aggregate.cluster,
         namespace=namespace,
@@ -193,6 +196,7 @@ def _seen(
         and queue.holds(eviction.issued_at_us or 0),
         last_result=eviction.outcome,
         gate=gate if is_held else None,
+        built_in_at=None if built_in_us is None else instant_text(built_in_us),
     )
 
 

@@ -170,7 +170,7 @@ def together(parts: Iterable[ListedStanding]) -> ListedStanding:
     )
 
 
-_WITHOUT_SUM: Final = frozenset({"deadlines", "held_by", "oldest_due_at", "later"})
+_WITHOUT_SUM: Final = frozenset({"deadlines", "held_by", "oldest_due_at", "built_in_at", "later"})
 
 
 def _evictions(each: list[EvictionCounts]) -> EvictionCounts:
@@ -193,6 +193,7 @@ def _evictions(each: list[EvictionCounts]) -> EvictionCounts:
             for by, count in held.most_common(MOST_HOLDERS)
         ),
         oldest_due_at=min((one.oldest_due_at for one in each if one.oldest_due_at is not None), default=None),
+        built_in_at=min((one.built_in_at for one in each if one.built_in_at is not None), default=None),
     )
 
 

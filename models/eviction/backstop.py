@@ -6,11 +6,13 @@ Neither brake nor policy moves the seconds of a spec. Where these are a backstop
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
+from evictstream.models.eviction.built_in_timer import timer_us
 from evictstream.models.eviction.decision import Coverages, built_in_due
 from evictstream.models.eviction.held_attempts import subject_of
 from evictstream.models.eviction.rule_parameters import RuleParameters
-from evictstream.models.eviction.state import NodeAggregate, NodeState, PodState
+from evictstream.models.eviction.state import Eviction, NodeAggregate, NodeState, PodState
 from evictstream.models.kubernetes.handed_over import has_moved
+from evictstream.models.messages.vocabulary import EvictionState
 from evictstream.models.steering.holds import Holder, Subject
 
 
@@ -36,7 +38,8 @@ def built_in_goes_on_us(
 ) -> int | None:
     """Return when Kubernetes' own controller evicts a pod that is held; None if it does not before the hold ends.
 
-    The tolerations themselves say that a policy has left it something to do: no setting of a cluster is asked.
+    The tolerations themselves say that a policy has left it something to do: no setting of a cluster is asked. Where
+    that controller is known to be on, the eviction has its timer.
 
     Args:
         node: of the pod.
@@ -47,10 +50,23 @@ def built_in_goes_on_us(
     """
     if node is None or pod.exemptions or not has_moved(pod.tolerations):
         return None
-    due = built_in_due(node, pod, rules, coverages)
-    if due is None or (until_us is not None and until_us <= due.deadline_us):
-        return None
-    return due.deadline_us
+
+    def derived_us() -> int | None:
+        due = built_in_due(node, pod, rules, coverages)
+        return None if due is None else due.deadline_us
+
+    goes_on_us = timer_us(pod.eviction, derived_us)
+    return None if goes_on_us is None or (until_us is not None and until_us <= goes_on_us) else goes_on_us
+
+
+def outruns_deadline_us(eviction: Eviction) -> int | None:
+    """Return when Kubernetes' own controller evicts a pod whose deadline moved behind its timer; None if it did not.
+
+    It never sets the timer again, so an edit of tolerations in an open window does not move it.
+    """
+    at_us = eviction.built_in_us
+    is_ahead = eviction.state is EvictionState.SCHEDULED and at_us is not None and at_us < eviction.due.deadline_us
+    return at_us if is_ahead else None
 
 
 def outlasted_by(

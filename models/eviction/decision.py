@@ -145,13 +145,33 @@ def decide(
 
 
 def built_in_due(
-    node: NodeState, pod: PodState, rules: RuleParameters, coverages: Coverages | None = None
+    node: NodeState,
+    pod: PodState,
+    rules: RuleParameters,
+    coverages: Coverages | None = None,
+    *,
+    tolerations: Tolerations | None = None,
 ) -> Due | None:
     """Return what the built-in controller's deadline is by its spec and by this decision's windows; None for never.
 
-    Its own timer may be later, since a restart begins all its windows anew; never earlier.
+    Its timer is another one after an edit in an open window (`built_in_timer.py`).
+
+    Args:
+        node: of the pod.
+        pod: the pod.
+        rules: `comparison_operators` matters here.
+        coverages: cache for this node only.
+        tolerations: others than the pod has now.
     """
-    return _due(node, pod, for_built_in(pod.tolerations), rules, coverages)
+    return _due(node, pod, for_built_in(pod.tolerations if tolerations is None else tolerations), rules, coverages)
+
+
+def built_in_stay_us(node: NodeState, pod: PodState, rules: RuleParameters, coverages: Coverages | None) -> int | None:
+    """Return how long the built-in controller lets a pod stay from now on, if it has no timer; None for forever."""
+    coverage = _coverage(node, for_built_in(pod.tolerations), rules, coverages)
+    if coverage.untolerated is not None:
+        return 0
+    return min((each.window_us for each in coverage.tolerated), default=None)
 
 
 def _is_later_for_built_in(
@@ -168,13 +188,7 @@ def _due(
     node: NodeState, pod: PodState, tolerations: Tolerations, rules: RuleParameters, coverages: Coverages | None
 ) -> Due | None:
     """Return what is due for a pod with these tolerations on a node with taints; None if it tolerates all forever."""
-    known = coverages.get(id(tolerations)) if coverages is not None else None
-    if known is not None:
-        coverage = known[1]
-    else:
-        coverage = cover(node, tolerations, comparison_operators=rules.comparison_operators)
-        if coverages is not None and len(coverages) < MOST_COVERAGES:
-            coverages[id(tolerations)] = (tolerations, coverage)
+    coverage = _coverage(node, tolerations, rules, coverages)
     state = coverage.untolerated
     if state is not None:
         return Due(
@@ -191,6 +205,18 @@ def _due(
         if expiry is not None and (earliest is None or expiry.deadline_us < earliest.deadline_us):
             earliest = expiry
     return earliest
+
+
+def _coverage(
+    node: NodeState, tolerations: Tolerations, rules: RuleParameters, coverages: Coverages | None
+) -> Coverage:
+    known = coverages.get(id(tolerations)) if coverages is not None else None
+    if known is not None:
+        return known[1]
+    coverage = cover(node, tolerations, comparison_operators=rules.comparison_operators)
+    if coverages is not None and len(coverages) < MOST_COVERAGES:
+        coverages[id(tolerations)] = (tolerations, coverage)
+    return coverage
 
 
 def window_start_us(taint: TaintState, pod: PodState) -> int:

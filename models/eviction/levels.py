@@ -34,6 +34,7 @@ _HEALTH: Final = 3
 _SCHEDULED = EvictionState.SCHEDULED  # see `evictstream.models.eviction` for these constants
 _ISSUED = EvictionState.ISSUED
 _RETRYING = EvictionState.RETRYING
+_DONE = EvictionState.DONE
 _OBSERVED = Outcome.OBSERVED
 
 
@@ -133,12 +134,23 @@ class Levels:
         scheduled: deadlines of the evictions that were not issued.
     """
 
-    __slots__ = ("_failing", "_issued", "_nodes", "_observed", "_owed", "_retrying", "changes", "scheduled")
+    __slots__ = (
+        "_built_in",
+        "_failing",
+        "_issued",
+        "_nodes",
+        "_observed",
+        "_owed",
+        "_retrying",
+        "changes",
+        "scheduled",
+    )
 
     def __init__(self) -> None:
         self.changes = 0
         self.scheduled = Deadlines()
         self._owed = Deadlines()  # of those that were issued
+        self._built_in = Deadlines()  # timers of Kubernetes' own controller
         self._nodes = [0] * (_TAINTED + _HEALTH)
         self._issued = self._retrying = self._failing = self._observed = 0
 
@@ -165,6 +177,8 @@ class Levels:
 
     def _count(self, eviction: Eviction, by: int) -> None:
         state = eviction.state
+        if eviction.built_in_us is not None and state is not _DONE:
+            self._built_in.count(eviction.built_in_us, by)
         if state is _SCHEDULED:
             self.scheduled.count(eviction.due.deadline_us, by)
             return
@@ -196,6 +210,7 @@ class Levels:
         scheduled = sum(count for _, count in ahead)
         first, last = self.scheduled.earliest_us() if due else None, self._owed.earliest_us()
         oldest_us = min((at_us for at_us in (first, last) if at_us is not None), default=None)
+        built_in_us = self._built_in.earliest_us()
         return EvictionCounts(
             open=scheduled + due + self._issued + self._retrying,
             scheduled=scheduled,
@@ -219,6 +234,7 @@ class Levels:
                 for one in holders[:MOST_HOLDERS]
             ),
             oldest_due_at=None if oldest_us is None else instant_text(oldest_us),
+            built_in_at=None if built_in_us is None else instant_text(built_in_us),
         )
 
 

@@ -10,6 +10,7 @@ from typing import Final, assert_never
 
 import msgspec
 
+from evictstream.models.eviction.built_in_timer import Before, next_timer_us
 from evictstream.models.eviction.decision import NothingDue, decide
 from evictstream.models.eviction.rendering import render
 from evictstream.models.eviction.state import ONLY_OBSERVED_US, Due, Eviction, NodeAggregate, PodState
@@ -55,9 +56,25 @@ def reconcile(step: Step, pod: PodState) -> Due | None:
         return None
     due = decide(step.aggregate.node, pod, step.rules, step.coverages)
     change = _change(step, pod, due)
+    if step.before is not None:
+        change = _timed(step, pod, change, step.before)
     if change is not None:
         render(step, pod, change)
     return None if isinstance(due, NothingDue) else due
+
+
+def _timed(step: Step, pod: PodState, change: Transition | None, before: Before) -> Transition | None:
+    """Let the eviction that a pod has afterwards keep the timer of Kubernetes' own controller."""
+    after = pod.eviction if change is None else change.after
+    if after is None or after.state is _DONE:
+        return change
+    timer_us = next_timer_us(
+        before, step.aggregate.node, pod, at_us=step.at_us, rules=step.rules, coverages=step.coverages
+    )
+    if timer_us == after.built_in_us:
+        return change
+    after = msgspec.structs.replace(after, built_in_us=timer_us)
+    return Transition(pod.eviction, after) if change is None else msgspec.structs.replace(change, after=after)
 
 
 def issue(step: Step, pod: PodState, eviction: Eviction, due: Due) -> None:

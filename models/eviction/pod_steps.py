@@ -97,12 +97,15 @@ def apply_pod(aggregate: NodeAggregate, event: PodEvent, rules: RuleParameters, 
         if seen.traits is not pod.traits and seen.traits != pod.traits:
             return _take_traits(aggregate, pod, event)
         return UNDECIDABLE if event.is_undecidable else UNCHANGED
+    known = pod.tolerations
     _take(aggregate, pod, event, exemptions)
     node = aggregate.node
     if pod.eviction is None and (node is None or not node.taints) and not event.is_undecidable:
         # No eviction is open and nothing can be due, as with nearly all edits: no need to decide.
         return Changes(_CHANGED, ((row_key(_POD, aggregate.key, pod.uid), pod_value(pod)),))
     step = _step(aggregate, event, rules)
+    if step.before is not None:
+        step.before = step.before._replace(tolerations=known)
     step.write_pod(pod)
     if is_undone and pod.eviction is not None and pod.eviction.state is _DONE and not exemptions & _LEAVING:
         # etcd was restored to a time before the pod left: it runs again, and may be due again

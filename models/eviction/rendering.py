@@ -105,6 +105,7 @@ def _tell(step: Step, pod: PodState, eviction: Eviction, change: Transition, dec
             toleration=due.toleration,
             outage_start=None if due.outage_since_us is None else instant_text(due.outage_since_us),
             known_at=None if eviction.known_us is None else instant_text(eviction.known_us),
+            built_in_at=None if eviction.built_in_us is None else instant_text(eviction.built_in_us),
             next_attempt_at=None if next_attempt_us is None else instant_text(next_attempt_us),
             heard_at=None if heard_us is None else instant_text(heard_us),
             outcome=written_outcome(eviction.outcome),

@@ -6,8 +6,8 @@ and `tolerationSeconds` may have more. Equal taints, tolerations, labels and tra
 a running state.
 """
 
-from collections.abc import Iterable
-from functools import lru_cache
+from collections.abc import Callable, Iterable
+from functools import lru_cache, partial
 from typing import Final, TypeVar
 
 import msgspec
@@ -106,6 +106,12 @@ class _EvictionRow(msgspec.Struct, array_like=True, gc=False, kw_only=True):
     first_issued_us: int | None = None
 
 
+class _TimedEvictionRow(_EvictionRow, array_like=True, gc=False, kw_only=True):
+    """Where Kubernetes' own controller has a timer; without one an eviction has the shorter row."""
+
+    built_in_us: int | None = None
+
+
 class _DeletedPodRow(msgspec.Struct, array_like=True, gc=False, kw_only=True):
     format: int
     version: Version
@@ -119,7 +125,7 @@ _encoder: Final = msgspec.msgpack.Encoder()
 _format_decoder: Final = msgspec.msgpack.Decoder(list[msgspec.Raw])
 _node_decoder: Final = msgspec.msgpack.Decoder(_NodeRow)
 _pod_decoder: Final = msgspec.msgpack.Decoder(_PodRow)
-_eviction_decoder: Final = msgspec.msgpack.Decoder(_EvictionRow)
+_eviction_decoder: Final = msgspec.msgpack.Decoder(_TimedEvictionRow)
 _deleted_pod_decoder: Final = msgspec.msgpack.Decoder(_DeletedPodRow)
 
 
@@ -216,8 +222,11 @@ def read_pod_value(key: bytes, value: bytes, uid: str) -> PodState:
 def eviction_value(eviction: Eviction) -> bytes:
     """Write an eviction."""
     due = eviction.due
+    row: Callable[..., _EvictionRow] = _EvictionRow
+    if eviction.built_in_us is not None:
+        row = partial(_TimedEvictionRow, built_in_us=eviction.built_in_us)
     return _encoder.encode(
-        _EvictionRow(
+        row(
             format=FORMAT,
             state=eviction.state,
             ordinal=eviction.ordinal,
@@ -271,6 +280,7 @@ def read_eviction_value(key: bytes, value: bytes) -> Eviction:
         known_us=row.known_us,
         held_by=row.held_by,
         first_issued_us=row.first_issued_us,
+        built_in_us=row.built_in_us,
     )
 
 

@@ -139,6 +139,8 @@ class Eviction(msgspec.Struct, frozen=True, gc=False, kw_only=True):
         held_by: id of the brake for which the executor holds the current attempt, of the outcome `Held`; else None.
         first_issued_us: for policies, when the first attempt was issued, or the first one after one that was only
             observed; None before, and in rows of before.
+        built_in_us: when the timer of Kubernetes' own controller fires, where that is on and seconds of the pod were
+            moved; None elsewhere, for never, and in rows of before.
     """
 
     state: EvictionState
@@ -154,6 +156,7 @@ class Eviction(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     known_us: int | None = None
     held_by: str | None = None
     first_issued_us: int | None = None
+    built_in_us: int | None = None
 
     @property
     def owed_us(self) -> int:

@@ -7,6 +7,7 @@ from typing import Final, NewType
 
 import msgspec
 
+from evictstream.models.eviction.built_in_timer import Before
 from evictstream.models.eviction.decision import Coverages
 from evictstream.models.eviction.node_standing import node_standing
 from evictstream.models.eviction.row_keys import RowKind, row_key
@@ -98,6 +99,7 @@ class Step:
         key: `<cluster>/<node>`.
         node_uid: UID of the node that the step is about; of the old one while that one leaves.
         coverages: cache for `decide`, shared by the pods of the step.
+        before: for the timers of Kubernetes' own controller; None where that is off, and if the cause is no event.
         commands: to executors, in the order of sending.
         decisions: records for people, in the order of deciding.
         wakeups: as in `Changes`, and `moves`.
@@ -111,6 +113,7 @@ class Step:
         "_rows",
         "aggregate",
         "at_us",
+        "before",
         "commands",
         "coverages",
         "decisions",
@@ -155,6 +158,7 @@ class Step:
         self._kind = kind
         self._origin = origin
         self._cause: DecisionCause | None = None
+        self.before = Before(aggregate.node, {}) if rules.built_in and self.is_from_event else None
         self._named: tuple[str, int, EvictionId] | None = None
 
     @property

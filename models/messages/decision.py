@@ -123,6 +123,13 @@ class DecisionRecord(
             " could have been earlier, and lateness counts from here. Absent if it was known by then."
         ),
     ] = None
+    built_in_at: Annotated[
+        InstantText | None,
+        Meta(
+            description="When Kubernetes' own controller evicts the pod, if it still stands then. Absent where that"
+            " controller is off, and where it never does."
+        ),
+    ] = None
     next_attempt_at: Annotated[InstantText | None, Meta(description="When the next attempt is owed.")] = None
     heard_at: Annotated[
         InstantText | None,
@@ -182,6 +189,7 @@ def decode_decision(text: bytes | str) -> DecisionRecord:
         deadline=decision.deadline,
         outageStart=decision.outage_start,
         knownAt=decision.known_at,
+        builtInAt=decision.built_in_at,
         nextAttemptAt=decision.next_attempt_at,
         heardAt=decision.heard_at,
     )

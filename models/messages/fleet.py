@@ -100,6 +100,13 @@ class EvictionCounts(msgspec.Struct, frozen=True, gc=False, rename="camel", omit
     oldest_due_at: Annotated[
         InstantText | None, Meta(description="Since when the oldest is due that has not ended; absent if none is.")
     ] = None
+    built_in_at: Annotated[
+        InstantText | None,
+        Meta(
+            description="When Kubernetes' own controller evicts the first of their pods, if nothing does before; absent"
+            " if it evicts none."
+        ),
+    ] = None
 
 
 class FeedStanding(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=True, kw_only=True):
@@ -202,6 +209,7 @@ def decode_fleet_level(text: bytes | str) -> FleetLevel:
     codec.check_instants(
         at=level.at,
         oldestDueAt=counts.oldest_due_at,
+        builtInAt=counts.built_in_at,
         heardAt=None if feed is None else feed.heard_at,
         workloadsUpTo=level.workloads_up_to,
     )

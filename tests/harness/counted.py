@@ -38,7 +38,10 @@ def evictions_anew(aggregates: Iterable[NodeAggregate], now_us: int) -> Eviction
     states: collections.Counter[str] = collections.Counter()
     minutes: collections.Counter[int] = collections.Counter()
     owed: list[int] = []
+    timers: list[int] = []
     for eviction in open_of(aggregates):
+        if eviction.built_in_us is not None:
+            timers.append(eviction.built_in_us)
         if eviction.state is EvictionState.SCHEDULED:
             deadline_us = eviction.due.deadline_us
             if deadline_us > now_us:
@@ -63,6 +66,7 @@ def evictions_anew(aggregates: Iterable[NodeAggregate], now_us: int) -> Eviction
         later=sum(count for _, count in ahead[BUCKETS:]),
         held_by=(),
         oldest_due_at=instant_text(min(owed)) if owed else None,
+        built_in_at=instant_text(min(timers)) if timers else None,
     )
 
 

@@ -70,7 +70,7 @@ OF_COSTS = (
     ),
     Mutation(
         "keep how each list of tolerations covers the taints",
-        (Change(product.DECISION, "_due", "len(coverages) < MOST_COVERAGES", "True"),),
+        (Change(product.DECISION, "_coverage", "len(coverages) < MOST_COVERAGES", "True"),),
         (DECIDING,),
     ),
     Mutation(

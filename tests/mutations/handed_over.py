@@ -7,6 +7,7 @@ from tests.mutations.matching import Change
 READING = "tests/models/kubernetes/test_handed_over.py"
 OWNERS = "tests/models/eviction/test_built_in.py"
 HOLDS = "tests/models/eviction/test_backstop.py"
+TIMERS = "tests/models/eviction/test_built_in_timer.py"
 
 OF_HANDED_OVER = (
     Mutation(
@@ -79,5 +80,25 @@ OF_HANDED_OVER = (
         "ask a policy now what it holds at the deadline",
         (Change(product.BACKSTOP, "_compare", "max(now_us, subject.due_us)", "now_us"),),
         (HOLDS,),
+    ),
+    Mutation(
+        "let an edit set the built-in controller's timer again",
+        (Change(product.BUILT_IN_TIMER, "timer_us", "eviction is not None", "False"),),
+        (TIMERS,),
+    ),
+    Mutation(
+        "begin a timer when a pod is moved in its window",
+        (Change(product.BUILT_IN_TIMER, "next_timer_us.derived_us", "before.node is None", "True"),),
+        (TIMERS,),
+    ),
+    Mutation(
+        "take the timer from what a pod has tolerated since an edit",
+        (Change(product.POD_STEPS, "apply_pod", "step.before is not None", "False"),),
+        (TIMERS,),
+    ),
+    Mutation(
+        "lose timers in a takeover",
+        (Change(product.ROW_VALUES, "eviction_value", "eviction.built_in_us is not None", "False"),),
+        (TIMERS,),
     ),
 )

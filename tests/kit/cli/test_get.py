@@ -15,12 +15,13 @@ from typing import Any
 import pytest
 from kafka import KafkaProducer
 
+from evictstream.models.instants import instant_text
 from evictstream.models.messages.codec import encode
 from evictstream.models.messages.vocabulary import DecisionKind, Verdict
 from evictstream.streams.broker.admin import declare_topics
 from evictstream.streams.broker.producers import open_producer
 from evictstream.streams.settings import Settings
-from tests.harness.rows import State
+from tests.harness.rows import NOON_US, SECOND_US, State
 from tests.kit.replay.test_story import decision
 from tests.models.steering.test_brakes import record
 from tests.streams.cli.running import read_terminal, run, started
@@ -91,6 +92,20 @@ def test_what_outlasts_the_backstop_is_shown(rows: State) -> None:
     assert f"until somebody releases it. The built-in controller goes on at {at}." in explained
     (pod,) = json.loads(shown(settings, "explain", "x/moved", "-o", "json"))["pods"]
     assert pod["held"]["builtInAt"] == at
+
+
+def test_an_edit_in_an_open_window_is_told(settings: Settings) -> None:
+    declare_topics(settings)
+    rows = State(settings.model_copy(update={"built_in": "lab"}))
+    rows.node("lab", "n-1", TAINT)
+    rows.pod("lab", "n-1", "edited", 20, more=60)
+    rows.pod("lab", "n-1", "edited", 10**9, more=60, event_type="MODIFIED")
+    rows.write()
+    (one,) = json.loads(shown(settings, "get", "evictions", "-o", "json"))["items"]
+    at = instant_text(NOON_US + (4 + 80) * SECOND_US)
+    assert (one["state"], one["builtInAt"]) == ("Scheduled", at)
+    assert f"built-in at {at[11:16]}Z" in shown(settings, "get", "evictions")
+    assert "the built-in controller goes on in -" in shown(settings, "describe", "pod", "x/edited")
 
 
 def test_what_is_pending_is_one_command(rows: State) -> None:

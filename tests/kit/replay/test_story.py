@@ -288,6 +288,14 @@ def test_an_edit_that_outlasts_the_backstop_says_so(
     assert sentence == ("" if at is None else f"goes on at {at}: no edit moves its timer.")
 
 
+def test_a_record_that_names_the_timer_is_believed() -> None:
+    at = after(START, 60)
+    moved = decision(DecisionKind.SCHEDULED, built_in_at=at, **for_seconds(100, 3700))
+    assert f"goes on at {at}: " in last_of(told(moved))
+    edited = decision(DecisionKind.MOVED, built_in_at=at, **for_seconds(5000, 8600))
+    assert f"goes on at {at}: " in last_of(told(moved), told(edited))
+
+
 def test_another_window_has_a_timer_of_its_own() -> None:
     scheduled = told(decision(DecisionKind.SCHEDULED, **for_seconds(8, 28)))
     moved = decision(DecisionKind.MOVED, window_start=LATER, **for_seconds(200, 220))

@@ -11,6 +11,9 @@ from evictstream.kit.see.evictions import ListedEviction, SeenState, Silences, e
 from evictstream.kit.see.nodes import listed_nodes
 from evictstream.kit.see.steering import Steering
 from evictstream.kit.see.stored_state import StoredState
+from evictstream.models.eviction import RuleParameters
+from evictstream.models.eviction.backstop import Outlasted, outlasted_by
+from evictstream.models.instants import instant_text
 from evictstream.models.messages.vocabulary import DecisionKind, Outcome, Verdict
 from evictstream.streams.cli.lists import ListTable
 from evictstream.streams.settings import Settings
@@ -72,6 +75,24 @@ def test_the_first_to_be_done_comes_first(rows: State) -> None:
     assert {one.state for one in found.values()} == {SeenState.SCHEDULED}
     assert found["quick"].taint.key == UNREACHABLE["key"]
     assert found["quick"].toleration is not None
+
+
+def test_an_edit_that_outlasts_the_backstop_is_shown() -> None:
+    rows = State(SETTINGS.model_copy(update={"built_in": "lab"}))
+    rows.node("lab", "n-1", UNREACHABLE)
+    rows.pod("lab", "n-1", "kept", 20, more=60)
+    rows.pod("lab", "n-1", "edited", 20, more=60)
+    rows.pod("lab", "n-1", "edited", 900, more=60, event_type="MODIFIED")
+    found = seen(rows, 15)
+    at = instant_text(NOON_US + (6 + 80) * SECOND_US)
+    assert {name: one.built_in_at for name, one in found.items()} == {"kept": None, "edited": at}
+    assert gate_or_result(found["edited"]) == "built-in at 12:01Z"
+    assert gate_or_result(found["kept"]) == "-"
+    brakes = brakes_of(record("b-1", clusters=["lab"]), appended_us=NOON_US)
+    nodes = [stored.aggregate for stored in read(rows).nodes()]
+    outlasted = outlasted_by(lambda name: brakes.of_cluster(name, NOON_US), nodes, NOON_US, RuleParameters())
+    first_us = NOON_US + (4 + 80) * SECOND_US
+    assert outlasted == {"b-1": Outlasted(first_us, 2)}
 
 
 def test_what_a_brake_holds_names_it(rows: State) -> None:

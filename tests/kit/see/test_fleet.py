@@ -95,6 +95,19 @@ def test_sums_of_clusters_are_possible_and_whole(each: list[ListedStanding]) -> 
     assert whole.held_by[0].evictions == len(each)
 
 
+def test_the_first_timer_of_the_built_in_controller_is_shown() -> None:
+    first, later = (instant_text(NOON_US + at * SECOND_US) for at in (60, 90))
+    view = view_of(
+        (b"a/", level("a", evictions=COUNTS | {"builtInAt": later})),
+        (b"b/", level("b", evictions=COUNTS | {"builtInAt": first})),
+        (b"c/", level("c")),
+    )
+    assert [one.evictions.built_in_at for one in view.standings()] == [first, later, first, None]
+    table = ListTable(standings_kind(lambda: NOON_US), is_wide=True, room=None, first=view.standings())
+    assert "BUILT-IN AT" in table.titles()
+    assert [later in table.row(one) for one in view.standings()] == [False, True, False, False]
+
+
 def test_the_table_fits_a_narrow_terminal() -> None:
     large = COUNTS | {"open": 123_456, "due": 45_678, "issued": 12_345}
     nodes = {"healthy": 4_990, "unhealthy": 10, "unknown": 0, "tainted": 10}
