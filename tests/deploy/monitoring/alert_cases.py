@@ -338,11 +338,38 @@ CASES: Final = (
         given={
             'evictstream_build_info{job="feeds", instance="f1", program="feed", version="1"}': "1x3 stale",
             'evictstream_build_info{job="workers", instance="w1", program="worker", version="1"}': "1x3 stale",
-            'evictstream_build_info{job="workers", instance="w2", program="worker", version="1"}': "1x90",
+            'evictstream_build_info{job="workers", instance="w2", program="worker", version="1"}': "1x1600",
         },
-        silent_at=(3, 6, 80),
+        silent_at=(3, 6, 1500),
         fires_at=7,
         labels={"job": "feeds", "program": "feed"},
         summary="feeds: no feed answers any more",
+    ),
+    AlertCase(
+        alert="EvictstreamProgramGone",
+        given={
+            'evictstream_build_info{job="workers", instance="w1", program="worker", version="1"}': "1x2 stale",
+            'evictstream_build_info{job="workers", instance="w2", program="worker", version="1"}': "1x3 stale",
+        },
+        silent_at=(3, 6),
+        fires_at=7,
+        labels={"job": "workers", "program": "worker"},
+        summary="workers: no worker answers any more",
+    ),
+    AlertCase(
+        alert="EvictstreamProgramGone",
+        given={'evictstream_build_info{job="executors", instance="e1", program="executor", version="1"}': "1x3 stale"},
+        silent_at=(3, 6),
+        fires_at=7,
+        labels={"job": "executors", "program": "executor"},
+        summary="executors: no executor answers any more",
+    ),
+    AlertCase(
+        alert="EvictstreamProgramGone",  # as long as somebody is on call
+        given={'evictstream_build_info{job="executors", instance="e1", program="executor", version="1"}': "1x3 stale"},
+        silent_at=(6,),
+        fires_at=1200,
+        labels={"job": "executors", "program": "executor"},
+        summary="executors: no executor answers any more",
     ),
 )

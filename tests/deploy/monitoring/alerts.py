@@ -295,13 +295,14 @@ PROCESSES: Final = (
     Alert(
         name="EvictstreamProgramGone",
         severity="critical",
+        # A day: where nothing else evicts, whoever is called must not read after an hour that it is over.
         expression=(
-            f"group by (namespace, job, program) (last_over_time({series(BUILD_INFO)}[1h]))\n"
+            f"group by (namespace, job, program) (last_over_time({series(BUILD_INFO)}[1d]))\n"
             f"  unless group by (namespace, job, program) ({series(BUILD_INFO)})"
         ),
         hold="3m",
         summary="{{ $labels.job }}: no {{ $labels.program }} answers any more",
-        description="All of them ended, or Prometheus cannot reach them. An hour later the alert ends by itself.",
+        description="All of them ended, or Prometheus cannot reach them. A day later the alert ends by itself.",
     ),
 )
 

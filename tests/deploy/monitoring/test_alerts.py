@@ -67,6 +67,20 @@ def test_an_alert_has_cases_in_which_it_fires_and_not(name: str) -> None:
     assert any(case.silent_at for case in cases)
 
 
+@pytest.mark.parametrize("program", ["feed", "worker", "executor"])
+def test_a_program_whose_series_end_fires_within_four_minutes(program: str) -> None:
+    gone = [case for case in CASES if case.alert == "EvictstreamProgramGone" and case.labels.get("program") == program]
+    (soonest,) = [case for case in gone if case.fires_at is not None and case.fires_at < 10]
+    ends = {int(values.removeprefix("1x").split()[0]) for values in soonest.given.values() if "stale" in values}
+    assert soonest.fires_at == max(ends) + 4
+
+
+def test_pages_name_alerts_that_exist() -> None:
+    for page in (ROOT / "docs").glob("*.md"):
+        named = set(re.findall(r"\bEvictstream(?:[A-Z][a-z]+)+\b", page.read_text(encoding="utf-8")))
+        assert named <= set(BY_NAME), page.name
+
+
 def test_runbooks_name_lines_that_a_program_logs() -> None:
     page = " ".join((ROOT / RUNBOOKS).read_text(encoding="utf-8").split())
     code = "".join(file.read_text(encoding="utf-8") for file in (ROOT / "streams").rglob("*.py"))
