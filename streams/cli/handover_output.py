@@ -111,6 +111,7 @@ def _check_json(report: HandoverReport) -> dict[str, Any]:
         ],
         "isBound": report.is_bound,
         "isGuarded": report.is_guarded,
+        "edited": list(report.edited),
         "excludedNamespaces": excluded(report.rules),
         "optedOutNamespaces": opted_out(report.rules),
         "totals": _counts(report.totals),

@@ -16,12 +16,15 @@ from evictstream.streams.handover.policy_objects import (
     BINDING_GUARD_NAME,
     GROUP,
     MORE_ANNOTATION,
+    NAMESPACE_NAME_LABEL,
+    NEVER_MOVED,
     POLICY_NAME,
     POLICY_VERSION,
     STATUS_GUARD_NAME,
     VARIANT_ANNOTATION,
     VERSION_ANNOTATION,
     HandoverVariant,
+    policy_objects,
     policy_spec,
 )
 from evictstream.streams.kubernetes.answers import ApiAnswer
@@ -37,6 +40,12 @@ _DENIED: Final = frozenset({400, 403, _INVALID})
 
 _PODS_LOOKED_AT: Final = 50
 _ABSENT: Final = "evictstream-handover-check"
+
+_COMPARED: Final = {
+    "MutatingAdmissionPolicyBinding": "mutatingadmissionpolicybindings",
+    "ValidatingAdmissionPolicy": "validatingadmissionpolicies",
+    "ValidatingAdmissionPolicyBinding": "validatingadmissionpolicybindings",
+}
 
 _TOLERATION: Final = {
     "key": PROBED_KEY,
@@ -227,6 +236,26 @@ def is_guard_there(requests: ApiRequests) -> bool:
     return answer.status == _INVALID
 
 
+def edited_objects(requests: ApiRequests) -> list[str]:
+    """Name the binding, the guards and their bindings that are there and do something else than this program writes.
+
+    Namespaces that the binding leaves out in addition are no edit.
+
+    Raises:
+        ApiRefusedError: they may not be read.
+        KubernetesError: the API server does not answer.
+    """
+    found = []
+    for expected in policy_objects(None, guard=True):
+        kind, name = expected["kind"], expected["metadata"]["name"]
+        if kind not in _COMPARED:
+            continue
+        there = requests.get(f"{_PATH}/{_COMPARED[kind]}/{name}", _Object)
+        if there is not None and _comparable(there.spec) != _comparable(expected["spec"]):
+            found.append(f"{kind} {name}")
+    return found
+
+
 def namespace_labels(requests: ApiRequests) -> dict[str, Mapping[str, str]]:
     """Return the labels of all namespaces.
 
@@ -279,20 +308,36 @@ def _found(policy: _Object) -> FoundPolicy:
 
 
 def _comparable(spec: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what decides what a policy does, with what the API server writes where nothing was said.
+    """Return what decides what a policy or a binding does, with what the API server writes where nothing was said.
 
     Fields that only a newer API server knows are left out: it sets them too.
     """
-    constraints = spec.get("matchConstraints") or {}
-    parts = ("paramKind", "matchConditions", "variables", "mutations")
+    constraints = spec.get("matchConstraints") or spec.get("matchResources") or {}
+    parts = ("policyName", "paramKind", "paramRef", "matchConditions", "variables", "mutations", "validationActions")
     return {
         **{part: spec.get(part) or None for part in parts},
+        "validations": [each.get("expression") for each in spec.get("validations") or ()],
         "failurePolicy": spec.get("failurePolicy") or "Fail",
         "reinvocationPolicy": spec.get("reinvocationPolicy") or "Never",
         "matchPolicy": constraints.get("matchPolicy") or "Equivalent",
-        **{part: constraints.get(part) or {} for part in ("namespaceSelector", "objectSelector")},
+        "namespaceSelector": _without_more_names(constraints.get("namespaceSelector") or {}),
+        "objectSelector": constraints.get("objectSelector") or {},
         **{
             part: [{"scope": "*", **rule} for rule in constraints.get(part) or ()]
             for part in ("resourceRules", "excludeResourceRules")
         },
+    }
+
+
+def _without_more_names(selector: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a selector without the names of namespaces that somebody has left out in addition."""
+    expressions = []
+    for each in selector.get("matchExpressions") or ():
+        if each.get("key") == NAMESPACE_NAME_LABEL and each.get("operator") == "NotIn":
+            expressions.append({**each, "values": sorted(set(NEVER_MOVED).intersection(each.get("values") or ()))})
+        else:
+            expressions.append(each)
+    return {
+        **({"matchLabels": labels} if (labels := selector.get("matchLabels")) else {}),
+        **({"matchExpressions": expressions} if expressions else {}),
     }

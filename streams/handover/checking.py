@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from evictstream.streams.handover.acting import (
     ActingPolicy,
     FoundPolicy,
+    edited_objects,
     found_policies,
     is_guard_there,
     namespace_labels,
@@ -35,6 +36,7 @@ class HandoverReport:
         rules: namespaces that the binding leaves out; without one it selects all.
         is_bound: whether there is a binding.
         namespaces: pods by state, for each namespace that has any.
+        edited: the binding and objects of the guard that do something else than this program writes, by kind and name.
     """
 
     acting: ActingPolicy | None
@@ -44,6 +46,7 @@ class HandoverReport:
     rules: NamespaceRules
     is_bound: bool
     namespaces: Mapping[str, collections.Counter[HandoverState]]
+    edited: Sequence[str] = ()
 
     @property
     def totals(self) -> collections.Counter[HandoverState]:
@@ -70,6 +73,7 @@ class HandoverReport:
                 found.append(f"the policy {each.name} is older than this program: apply it once more")
             elif each.is_edited:
                 found.append(f"the policy {each.name} was edited: it is not what this program writes")
+        found += [f"the {each} was edited: it is not what this program writes" for each in self.edited]
         totals = self.totals
         if self.acting is not None and totals[HandoverState.TO_MOVE]:
             found.append(f"{totals[HandoverState.TO_MOVE]} pods are still to be moved: `evictstream handover move`")
@@ -114,6 +118,7 @@ def check_handover(requests: ApiRequests, namespace: str | None, *, tell: Callab
     counts = collections.defaultdict[str, collections.Counter[HandoverState]](collections.Counter)
     acting = probe_policy(requests, probed)
     policies, is_guarded = found_policies(requests), is_guard_there(requests)
+    edited = edited_objects(requests)
     for number, pod in enumerate(requests.pods(namespace, None)):
         counts[pod.namespace][state_of(pod, rules)] += 1
         tell(number)
@@ -125,6 +130,7 @@ def check_handover(requests: ApiRequests, namespace: str | None, *, tell: Callab
         rules=rules,
         is_bound=is_bound,
         namespaces=dict(sorted(counts.items())),
+        edited=edited,
     )
 
 

@@ -8,6 +8,8 @@ CHANGES = "tests/streams/handover/test_pod_changes.py"
 STATES = "tests/streams/handover/test_pod_states.py"
 REQUESTS = "tests/streams/handover/test_api_requests.py"
 OBJECTS = "tests/streams/handover/test_policy_objects.py"
+ACTING = "tests/streams/handover/test_acting.py"
+RESTORES = "tests/streams/handover/test_restoring.py"
 
 OF_HANDOVER = (
     Mutation(
@@ -70,5 +72,27 @@ OF_HANDOVER = (
         "handover: refuse pods that the policy cannot move",
         (Change(product.POLICY_OBJECTS, "policy_spec", '"Ignore"', '"Fail"'),),
         (OBJECTS,),
+    ),
+    Mutation(
+        "handover: restore seconds before the late timer has ended",
+        (
+            Change(
+                product.RESTORING,
+                "RestoreRun._restore_settled",
+                "time.monotonic() >= self._loosened[0][0] + SETTLE_SECONDS",
+                "True",
+            ),
+        ),
+        (RESTORES,),
+    ),
+    Mutation(
+        "handover: leave the last pods without seconds",
+        (Change(product.RESTORING, "RestoreRun.run", "while self._loosened: ...", "pass"),),
+        (RESTORES,),
+    ),
+    Mutation(
+        "handover: take no notice of what a binding leaves out",
+        (Change(product.HANDOVER_ACTING, "_comparable", "_without_more_names(...)", "{}"),),
+        (ACTING,),
     ),
 )

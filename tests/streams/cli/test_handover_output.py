@@ -24,6 +24,7 @@ def report(
     policies: Sequence[FoundPolicy] = (FOUND,),
     *,
     is_bound: bool = True,
+    edited: Sequence[str] = (),
     **pods: int,
 ) -> HandoverReport:
     labels = {"shop": {}, "off": {"evictstream.io/handover": "off"}}
@@ -34,6 +35,7 @@ def report(
         is_guarded=True,
         rules=NamespaceRules(labels=labels),
         is_bound=is_bound,
+        edited=edited,
         namespaces={"shop": collections.Counter({HandoverState[name]: count for name, count in pods.items()})},
     )
 
@@ -68,6 +70,10 @@ PROBLEMS = {
     "does-not-act": (report(None, TO_MOVE=1), ["the policy does not act in the namespace shop"]),
     "older": (report(policies=[OLDER]), ["the policy evictstream-handover is older"]),
     "edited": (report(policies=[EDITED]), ["the policy evictstream-handover was edited"]),
+    "guard-edited": (
+        report(edited=["ValidatingAdmissionPolicy evictstream-handover-status"]),
+        ["the ValidatingAdmissionPolicy evictstream-handover-status was edited"],
+    ),
     "several": (report(policies=[FOUND, SECOND]), ["there are several policies (evictstream-handover, second)"]),
     "to-move": (report(TO_MOVE=1), ["1 pods are still to be moved"]),
     "unreadable": (report(UNREADABLE=1), ["1 pods have an annotation that counts as absent"]),

@@ -75,6 +75,16 @@ def test_pods_of_tainted_nodes_are_loosened_first(server: Scripted, requests: Ap
     assert (report.outcomes, report.loosened, report.is_whole) == ({ChangeOutcome.CHANGED: 2}, 0, True)
 
 
+def test_seconds_come_back_once_the_late_timer_has_ended(
+    server: Scripted, requests: ApiRequests, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(restoring, "SETTLE_SECONDS", 0.3)
+    server.answers = [LOOSENED, LOOSENED, DONE]
+    report, _ = restored(requests, [MOVED, MOVED])
+    assert steps(server) == ["remove", "remove", "add", "add"]
+    assert (report.outcomes, report.loosened) == ({ChangeOutcome.CHANGED: 2}, 0)
+
+
 def test_a_node_tainted_meanwhile_has_its_pods_loosened(server: Scripted, requests: ApiRequests) -> None:
     server.answers = [DONE, LOOSENED, DONE]
     looks = iter([set[str](), {"n"}])
