@@ -60,6 +60,7 @@ class QueuedEviction:
         tries: how often it was put off.
         is_open: whether its EvictionRequest lasts, so that it may wait for longer.
         until: monotonic second until which it is put off; None if it is not.
+        woken_at: monotonic second at which it was woken while it runs; None if it was not.
         state: changed by `move` alone.
     """
 
@@ -71,6 +72,7 @@ class QueuedEviction:
     tries: int = 0
     is_open: bool = False
     until: float | None = None
+    woken_at: float | None = None
     state: QueueState = QueueState.QUEUED
 
     def move(self, state: QueueState) -> None:
@@ -172,7 +174,7 @@ class WorkQueue:
         eviction.tries += 1
         self._release(eviction)
         self._waiting[eviction.command.eviction_id] = eviction
-        self._come_back(eviction, until)
+        self._come_back(eviction, until if eviction.woken_at is None else min(until, eviction.woken_at))
 
     def remove_all(self) -> list[QueuedEviction]:
         """Remove all evictions without an answer. Returns also those that run."""
@@ -186,7 +188,10 @@ class WorkQueue:
         return removed
 
     def wake(self, eviction_id: str, now: float) -> None:
-        """Let an eviction begin now that is put off until later; does nothing if none is."""
+        """Let an eviction begin now that is put off until later, and one that runs as soon as it is put off."""
+        running = self._running.get(eviction_id)
+        if running is not None:
+            running.woken_at = now
         eviction = self._waiting.get(eviction_id)
         if eviction is not None and eviction.until is not None and eviction.until > now:
             self._come_back(eviction, now)
@@ -241,6 +246,7 @@ class WorkQueue:
     def _begin(self, eviction: QueuedEviction) -> QueuedEviction:
         command = eviction.command
         eviction.move(QueueState.RUNNING)
+        eviction.woken_at = None
         del self._waiting[command.eviction_id]
         self._running[command.eviction_id] = eviction
         self._running_in[command.namespace] += 1

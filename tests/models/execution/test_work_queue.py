@@ -120,6 +120,20 @@ def test_what_is_woken_begins_at_once_and_once() -> None:
     queue.wake("unknown", 1.0)
 
 
+def test_a_wake_while_it_runs_is_one_round_more() -> None:
+    queue = WorkQueue()
+    queue.put(entry("a"))
+    rounds = []
+    for second in range(60):
+        while (taken := queue.take(float(second), MOST)) is not None:
+            rounds.append(second)
+            if len(rounds) == 2:
+                queue.wake(taken.command.eviction_id, float(second))
+            queue.put_off(taken, second + 20.0)
+
+    assert rounds == [0, 20, 20, 40]
+
+
 def test_a_wake_adds_no_later_round() -> None:
     queue = WorkQueue()
     queue.put(entry("a"))
