@@ -79,6 +79,20 @@ def check_rights(
         raise MissingRightsError(cluster=cluster, missing=missing, mode=mode, file=file)
 
 
+def lacks_for_patience(connection: Connection, mode: ExecutorMode) -> list[str]:
+    """Return the rights that the patience of a policy needs and that are missing, as `delete pods`.
+
+    Whether any policy has a patience is not known at the start.
+
+    Raises:
+        KubernetesError: the API server does not answer.
+    """
+    if mode not in {ExecutorMode.EVICT, ExecutorMode.REQUEST}:
+        return []
+    late = [right for right in OF_MODE[ExecutorMode.DELETE] if right != LISTS]
+    return [f"{verb} {resource}" for verb, resource in late if not _is_allowed(connection, verb, resource)]
+
+
 def _is_allowed(connection: Connection, verb: str, resource: str) -> bool:
     name, _, sub = resource.partition("/")
     group = REQUESTS_GROUP if name == REQUESTS_PLURAL else ""

@@ -6,14 +6,18 @@ import time
 from collections.abc import Callable
 from typing import Final
 
+import structlog
+
 from evictstream.streams.broker.feed_states import read_state
 from evictstream.streams.errors import ApiRefusedError, ClusterNameTakenError, MissingRightsError
-from evictstream.streams.executor.access_review import check_rights
+from evictstream.streams.executor.access_review import check_rights, lacks_for_patience
 from evictstream.streams.executor.eviction import ExecutorMode
 from evictstream.streams.executor.orders import ClusterOrder, ExecutionOptions
 from evictstream.streams.executor.request_calls import check_requests_served
 from evictstream.streams.kubernetes.connection import Connection
 from evictstream.streams.settings import Settings
+
+log = structlog.get_logger(__name__)
 
 RIGHTS_SECONDS: Final = 10.0
 """How long missing rights are checked again: an API server that has just started knows no roles for some seconds."""
@@ -55,6 +59,8 @@ def check_cluster(
             if time.monotonic() > give_up_at or is_stopped():
                 raise
             time.sleep(RIGHTS_PAUSE_SECONDS)
+    if options.delete_after_seconds is None and (missing := lacks_for_patience(connection, order.mode)):
+        log.info("late deletes are not allowed", cluster=order.name, missing=missing, grant="executor-delete.yaml")
     uid = connection.cluster_uid()
     state = read_state(settings, order.name)
     if state is not None and state.cluster_uid != uid:
