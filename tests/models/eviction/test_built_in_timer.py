@@ -147,7 +147,7 @@ def test_decisions_say_when_the_timer_fires() -> None:
     ]
 
 
-def test_a_deadline_behind_the_timer_is_told_until_it_is_issued() -> None:
+def test_a_deadline_behind_the_timer_is_told_until_issued() -> None:
     scene = Scene(ON)
     scene.pod(0, late(8))
     scene.node(0, A)
