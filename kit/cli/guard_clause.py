@@ -55,7 +55,7 @@ class GuardFields(StrictFields):
     def _text(cls, value: object, info: ValidationInfo) -> GuardMeasure | GuardScope:
         known: type[GuardMeasure | GuardScope] = GuardMeasure if info.field_name == "of" else GuardScope
         if value not in tuple(map(str, known)):
-            message = f"is not {' or '.join(known)}: nothing else is counted in this version"
+            message = f"is neither {' nor '.join(known)}" if len(known) > 1 else f"is not {''.join(known)}"
             raise ValueError(message)
         return known(value)
 

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import Final
 
 from evictstream.kit.cli.see_tables import NOTHING, since_words
 from evictstream.models.messages.incident import Incident, IncidentState
 from evictstream.streams.cli.fitting import cut_end
 from evictstream.streams.cli.lists import ListColumn, ListKind
+
+NO_ZONE: Final = "<none>"
+"""How kubectl shows a label that an object lacks."""
 
 
 def incidents_kind(present_us: Callable[[], int]) -> ListKind[Incident]:
@@ -18,6 +22,7 @@ def incidents_kind(present_us: Callable[[], int]) -> ListKind[Incident]:
             ListColumn("ID", lambda one: one.id),
             ListColumn("CLUSTER", lambda one: one.cluster, usual=12, least=8),
             ListColumn("TAINT", lambda one: one.taint, usual=24, least=10, cut=cut_end),
+            ListColumn("ZONE", lambda one: NO_ZONE if one.zone == "" else one.zone or NOTHING, usual=6, rank=7),
             ListColumn("STATE", lambda one: str(one.state)),
             ListColumn("NODES", lambda one: str(one.nodes), rank=1),
             ListColumn("EVICTIONS", lambda one: str(one.evictions), rank=2),
@@ -35,12 +40,19 @@ def incidents_kind(present_us: Callable[[], int]) -> ListKind[Incident]:
     )
 
 
+def zone_words(zone: str | None) -> str:
+    """Say of which zone the nodes of an incident are; nothing if all are counted together."""
+    if zone is None:
+        return ""
+    return f" of zone {zone}" if zone else " without a zone"
+
+
 def incident_lines(one: Incident) -> Iterator[str]:
     """Yield what is known of an incident, for people."""
     yield f"incident {one.id} in {one.cluster}: {_STATES[one.state]}"
     yield (
-        f"taint {one.taint} is on {one.nodes} nodes since {one.since}; policy {one.policy} allows {one.allowed}"
-        f" of {one.known}"
+        f"taint {one.taint} is on {one.nodes} nodes{zone_words(one.zone)} since {one.since}; policy {one.policy} allows"
+        f" {one.allowed} of {one.known}"
     )
     yield f"{one.evictions} evictions, {one.due} of them due; {one.losing_all} owners lose all of their pods"
     for owner in one.owners:

@@ -9,6 +9,7 @@ from typing import Any, Final
 import msgspec
 
 from evictstream.kit.cli.differences import count_rows, difference_json
+from evictstream.kit.cli.incident_table import zone_words
 from evictstream.kit.replay.comparison import RunDifference
 from evictstream.kit.replay.evictions import EvictionsOfRun
 from evictstream.kit.replay.policy_trial import PolicyTrial
@@ -47,7 +48,8 @@ def print_trial(trial: PolicyTrial) -> None:
         word = "would wait for a person" if stands else "would have waited for a person, until its taints went"
         say(
             f"from {instant_text(incident.opened_us)} an incident of {cluster} {word}:"
-            f" {incident.taint} on more than {incident.limit} of {incident.known} nodes ({incident.policy})"
+            f" {incident.taint} on more than {incident.limit} of {incident.known} nodes{zone_words(incident.zone)}"
+            f" ({incident.policy})"
         )
     if trial.incidents:
         say()
@@ -114,6 +116,7 @@ def print_trial_json(trial: PolicyTrial, policies: Iterable[Policy]) -> None:
                 "cluster": cluster,
                 "policy": incident.policy,
                 "taint": incident.taint,
+                **({} if incident.zone is None else {"zone": incident.zone}),
                 "since": instant_text(incident.from_us),
                 "openedAt": instant_text(incident.opened_us),
                 "openedWith": incident.nodes,

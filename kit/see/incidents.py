@@ -6,11 +6,11 @@ from collections.abc import Callable
 
 from evictstream.kit.see.steering import Steering
 from evictstream.kit.see.stored_state import StoredCluster
-from evictstream.models.eviction import RuleParameters
 from evictstream.models.eviction.held_attempts import guarded_node
 from evictstream.models.messages.incident import Incident, decode_incident
 from evictstream.models.messages.unreadable import Unreadable
-from evictstream.models.steering.guards import GuardCount, Span
+from evictstream.models.steering.guarded_nodes import Covered
+from evictstream.models.steering.guards import GuardCount
 from evictstream.models.steering.incidents import OpenIncident, open_incident, standing_incidents
 from evictstream.streams.broker.follow import FollowedRecord, follow
 from evictstream.streams.settings import Settings
@@ -45,15 +45,15 @@ def found_incidents(cluster: StoredCluster, steering: Steering, now_us: int) -> 
     """Return the incidents of a cluster that stand under some policies, and those that their guards would find now."""
     policies = [one for one in steering.policies.of_cluster(cluster.name) if one.guard is not None]
     found = list(cluster.state.incidents)
-    spans: dict[str, dict[str, list[Span]]] = {}
+    covered: dict[str, dict[str, list[Covered]]] = {}
     for standing in standing_incidents(found, policies):
-        of_policy = spans.setdefault(standing.incident.policy, {})
-        of_policy.setdefault(standing.incident.taint, []).append(standing.span(now_us))
+        of_policy = covered.setdefault(standing.incident.policy, {})
+        of_policy.setdefault(standing.incident.taint, []).append(standing.covered(now_us))
     for policy in policies:
         assert policy.policy.spec is not None  # noqa: S101 - it has a guard
         count, name = GuardCount(policy.policy.spec, cluster.name), policy.policy.name
         for aggregate in cluster.nodes.values():
-            count.see(guarded_node(aggregate, RuleParameters()))
-        exceeded = count.exceeded(now_us, spans.get(name, {}))
+            count.see(guarded_node(aggregate))
+        exceeded = count.exceeded(now_us, covered.get(name, {}))
         found += [open_incident(cluster.name, name, one, now_us) for one in exceeded]
     return tuple(found)

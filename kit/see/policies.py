@@ -16,6 +16,7 @@ from evictstream.models.eviction import EvictionState
 from evictstream.models.eviction.held_attempts import subject_of
 from evictstream.models.instants import instant_text
 from evictstream.models.messages.policy import (
+    GuardScope,
     Policy,
     PolicyGuard,
     PolicyHold,
@@ -72,11 +73,12 @@ def clauses_text(spec: PolicySpec) -> str:
 
 
 def guard_text(guard: PolicyGuard) -> str:
-    """Say what a guard allows: `guard above 20 or 10% of nodes per taint key within 10m`."""
+    """Say what a guard allows: `guard above 20 or 10% of nodes per taint key and zone within 10m`."""
     allowed = [] if guard.count is None else [str(guard.count)]
     if guard.share_percent is not None:
         allowed.append(f"{guard.share_percent}%")
-    return f"guard above {' or '.join(allowed)} of nodes per taint key within {length_text(guard.within_seconds)}"
+    by = "taint key and zone" if guard.by is GuardScope.ZONE else "taint key"
+    return f"guard above {' or '.join(allowed)} of nodes per {by} within {length_text(guard.within_seconds)}"
 
 
 def _hold_text(hold: PolicyHold) -> str:

@@ -6,12 +6,13 @@ They put attempts off and change nothing else: neither window nor deadline, nor 
 from collections.abc import Iterable, Iterator
 from typing import Final
 
+from evictstream.models.eviction.node_standing import node_standing
 from evictstream.models.eviction.rule_parameters import RuleParameters
 from evictstream.models.eviction.state import FINISHED, ONLY_OBSERVED_US, Due, Eviction, NodeAggregate, PodState
 from evictstream.models.instants import SECOND_US
 from evictstream.models.messages.vocabulary import EvictionState, Outcome
 from evictstream.models.steering.brakes import StandingBrake
-from evictstream.models.steering.guards import GuardedNode
+from evictstream.models.steering.guarded_nodes import GuardedNode
 from evictstream.models.steering.holds import Holder, Subject
 from evictstream.models.steering.in_flight import PodPlace
 
@@ -41,12 +42,14 @@ def owed_after_held_us(
     return min(latest_us, until_us)
 
 
-def guarded_node(aggregate: NodeAggregate, rules: RuleParameters) -> GuardedNode:
-    """Return a node as guards see it; of one that is gone, its row remembers when it was deleted."""
+def guarded_node(aggregate: NodeAggregate) -> GuardedNode:
+    """Return a node as guards see it; of one that is gone, its row remembers when it was deleted, and its zone."""
     node = aggregate.node
     if node is None:
-        until_us = max((memory.until_us for memory in aggregate.earlier_nodes.values()), default=0)
-        return GuardedNode(aggregate.name, gone_us=until_us - rules.remember_deleted_us)
+        left = node_standing(aggregate)
+        if left is None or left.left_at_us is None:
+            return GuardedNode(aggregate.name, gone_us=0)
+        return GuardedNode(aggregate.name, zone=left.zone, gone_us=left.left_at_us)
     taints = [(state.taint.key, state.since_us) for state in node.taints]
     return GuardedNode(aggregate.name, taints, zone=node.zone, labels=node.labels)
 

@@ -55,6 +55,10 @@ class Incident(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defau
     policy: Annotated[NonEmptyText, Meta(description="The policy whose guard holds it.")]
     revision: Annotated[Revision, Meta(description="Of the policy.")]
     taint: Annotated[NonEmptyText, Meta(description="Key of the taint that its nodes carry.")]
+    zone: Annotated[
+        str | None,
+        Meta(description="Zone of its nodes, empty for nodes without one; absent if all zones are counted together."),
+    ] = None
     state: Annotated[IncidentState, Meta(description="Whether its evictions wait.")]
     since: Annotated[InstantText, Meta(description="When the first of its taints came.")]
     opened_at: Annotated[InstantText, Meta(description="When it was found.")]

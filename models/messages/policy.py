@@ -262,6 +262,7 @@ class GuardScope(enum.StrEnum):
     """Of what a guard counts each by itself, in each cluster."""
 
     TAINT_KEY = "taintKey"
+    ZONE = "zone"  # of its nodes, each taint key by itself
 
 
 class PolicyGuard(

@@ -1,45 +1,32 @@
 """What a guard counts: nodes of one cluster whose taints of one key came within some time.
 
-Only instants of taints count, which are in rows, so every owner finds the same, in whatever order records came. What
-has left the nodes meanwhile does not change the count.
+Only instants of taints count, and zones, which are in rows, so every owner finds the same, in whatever order records
+came. What has left the nodes meanwhile does not change the count.
 """
 
 import bisect
+import heapq
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from evictstream.models.instants import SECOND_US
-from evictstream.models.kubernetes.traits import NodeLabels
-from evictstream.models.messages.policy import PolicyGuard, PolicySelection, PolicySpec
-from evictstream.models.steering.holds import Subject
+from evictstream.models.messages.policy import GuardScope, PolicyGuard, PolicySpec
+from evictstream.models.steering.guarded_nodes import (
+    ALL_NODES,
+    Covered,
+    GuardedNode,
+    GuardedPart,
+    NodePatterns,
+)
 from evictstream.models.steering.node_counts import DELETED_NODE_COUNTS_US
-from evictstream.models.steering.patterns import Patterns, trait_patterns
+from evictstream.models.steering.patterns import Patterns
 
 LOOK_AROUND_US: Final = SECOND_US
 """So long what is due at once waits under a guard: a storm shows how large it is. Taints of one cause come within it,
 as long as their writer is not slowed down on purpose."""
 
-Span = tuple[int, int | None]
-"""From an instant to another one, both in it; None for no end."""
-
 _PURGE_US: Final = SECOND_US  # between two looks for deleted nodes that do not count any more
-
-
-class GuardedNode(NamedTuple):
-    """A node as guards see it.
-
-    Attributes:
-        name: of the node.
-        taints: keys of its `NoExecute` taints, and since when they are there; a key may be there more than once.
-        zone: as in `Subject`, and `labels`.
-        gone_us: when it was deleted; None while it is known.
-    """
-
-    name: str
-    taints: Sequence[tuple[str, int]] = ()
-    zone: str | None = None
-    labels: NodeLabels | None = None
-    gone_us: int | None = None
 
 
 class Exceeded(NamedTuple):
@@ -47,13 +34,15 @@ class Exceeded(NamedTuple):
 
     Attributes:
         taint: key of the taint.
+        part: the nodes that were counted.
         from_us: when the first of its taints came.
         nodes: how many, of those whose taints came within the time of the guard.
         limit: how many are allowed.
-        known: how many nodes are known.
+        known: how many nodes are known, of those that are counted together.
     """
 
     taint: str
+    part: GuardedPart
     from_us: int
     nodes: int
     limit: int
@@ -68,30 +57,6 @@ def limit_of(guard: PolicyGuard, known: int) -> int:
     return min(limits, default=0)
 
 
-class _NodePatterns:
-    """What a selection says of nodes and taints; what it says of pods is left out."""
-
-    __slots__ = ("_nodes", "_taints", "_traits", "names_taints", "names_traits")
-
-    def __init__(self, selection: PolicySelection, *, is_unknown_in: bool) -> None:
-        self._nodes = Patterns(selection.nodes)
-        self._taints = Patterns(selection.taints)
-        of_nodes = PolicySelection(zones=selection.zones, node_labels=selection.node_labels)
-        self._traits = trait_patterns(of_nodes, is_unknown_in=is_unknown_in)
-        self.names_taints = bool(selection.taints)
-        self.names_traits = self._traits is not None
-
-    def match(self, node: GuardedNode) -> bool:
-        if not self._nodes.match(node.name):
-            return False
-        return self._traits is None or self._traits.match(
-            Subject("", "", "", 0, zone=node.zone, node=node.name, node_labels=node.labels)
-        )
-
-    def match_taint(self, key: str) -> bool:
-        return self._taints.match(key)
-
-
 class GuardCount:
     """The nodes of one cluster as one guard counts them.
 
@@ -99,12 +64,26 @@ class GuardCount:
     matches: which pods a node has is not looked at.
     """
 
-    __slots__ = ("_arrivals", "_changed", "_excluded", "_gone", "_limit", "_looked_us", "_selected", "_taints", "spec")
+    __slots__ = (
+        "_arrivals",
+        "_changed",
+        "_excluded",
+        "_gone",
+        "_known",
+        "_limits",
+        "_looked_us",
+        "_names_labels",
+        "_recount",
+        "_selected",
+        "_taints",
+        "_zones",
+        "spec",
+    )
 
     def __init__(self, spec: PolicySpec, cluster: str) -> None:
         """Count nothing yet; `spec` has a guard, and selects something of the cluster."""
         self.spec = spec
-        self._selected = _NodePatterns(spec.selected, is_unknown_in=True)
+        self._selected = NodePatterns(spec.selected, is_unknown_in=True)
         excluded = spec.excluded
         if excluded is not None and (
             excluded.namespaces
@@ -113,12 +92,16 @@ class GuardCount:
             or not Patterns(excluded.clusters).match(cluster)
         ):
             excluded = None  # it leaves out some pods of a node, or nothing here
-        self._excluded = None if excluded is None else _NodePatterns(excluded, is_unknown_in=False)
+        self._excluded = None if excluded is None else NodePatterns(excluded, is_unknown_in=False)
+        self._names_labels = self._selected.names_labels or (self._excluded is not None and self._excluded.names_labels)
         self._taints: dict[str, Sequence[tuple[str, int]]] = {}  # of the nodes that are known, those that count
         self._gone: dict[str, int] = {}  # until when deleted nodes count
-        self._arrivals: dict[str, list[tuple[int, str]]] = {}
-        self._changed: dict[str, int] = {}  # since when arrivals of a key have to be looked at
-        self._limit = -1
+        self._zones: dict[str, str] = {}  # of all these
+        self._known: Counter[GuardedPart] = Counter()
+        self._arrivals: dict[str, dict[GuardedPart, list[tuple[int, str]]]] = {}  # by key
+        self._changed: dict[tuple[str, GuardedPart], int] = {}  # since when arrivals have to be looked at
+        self._recount: set[GuardedPart] = set()  # where other nodes are known than at the last look
+        self._limits: dict[GuardedPart, int] = {}
         self._looked_us = 0
 
     @property
@@ -127,35 +110,56 @@ class GuardCount:
         assert self.spec.guard is not None  # noqa: S101 - as its maker promises
         return self.spec.guard
 
-    @property
-    def known(self) -> int:
-        """How many nodes are known, with those that were deleted just now."""
-        return len(self._taints) + len(self._gone)
+    def known(self, part: GuardedPart = ALL_NODES) -> int:
+        """Count the nodes of a part that are known, with those that were deleted just now."""
+        return self._known[part]
 
-    def see(self, node: GuardedNode) -> None:
-        """Take in a node that is new, has changed, or is gone."""
-        before = self._taints.get(node.name)
-        is_counted = node.gone_us is None and self._counts(node)
-        taints = tuple(self._keys(node)) if is_counted else ()
-        if is_counted and taints == before:
-            return
-        self._taints.pop(node.name, None)
-        for key, since_us in before or ():
-            arrivals = self._arrivals[key]
-            del arrivals[bisect.bisect_left(arrivals, (since_us, node.name))]
-            if not arrivals:
-                del self._arrivals[key]
-        self._gone.pop(node.name, None)
-        if node.gone_us is not None:
-            # Its zone and labels are gone too: it counts if it did, or if nothing is said of these.
-            if before is not None or (not self._selected.names_traits and self._counts(node)):
-                self._gone[node.name] = node.gone_us + DELETED_NODE_COUNTS_US
-            return
-        if is_counted:
+    def _part(self, zone: str) -> GuardedPart:
+        """Return with which nodes one of a zone is counted."""
+        return GuardedPart(zone) if self.guard.by is GuardScope.ZONE else ALL_NODES
+
+    def see(self, node: GuardedNode) -> bool:
+        """Take in a node that is new, has changed, or is gone; returns whether that changes anything."""
+        before, zone = self._taints.get(node.name), node.zone or ""
+        taints = tuple(self._keys(node)) if node.gone_us is None and self._counts(node) else None
+        if taints is not None and taints == before and zone == self._zones[node.name]:
+            return False
+        was_known = before is not None or node.name in self._gone
+        self._forget(node.name)
+        if taints is not None:
             self._taints[node.name] = taints
-        for key, since_us in taints:
-            bisect.insort(self._arrivals.setdefault(key, []), (since_us, node.name))
-            self._changed[key] = min(since_us, self._changed.get(key, since_us))
+            self._know(node.name, zone)
+        # The labels of a node that is gone are gone too: it counts if it did, or if nothing is said of these.
+        elif node.gone_us and (was_known or (not self._names_labels and self._counts(node))):
+            self._gone[node.name] = node.gone_us + DELETED_NODE_COUNTS_US
+            self._know(node.name, zone)
+        part = self._part(zone)
+        for key, since_us in taints or ():
+            bisect.insort(self._arrivals.setdefault(key, {}).setdefault(part, []), (since_us, node.name))
+            self._look_from(key, part, since_us)
+        return True
+
+    def _know(self, name: str, zone: str) -> None:
+        self._zones[name] = zone
+        self._known[self._part(zone)] += 1
+        self._recount.add(self._part(zone))
+
+    def _forget(self, name: str) -> None:
+        zone = self._zones.pop(name, None)
+        if zone is None:
+            return
+        part = self._part(zone)
+        self._known[part] -= 1
+        self._recount.add(part)
+        self._gone.pop(name, None)
+        for key, since_us in self._taints.pop(name, ()):
+            parts = self._arrivals[key]
+            arrivals = parts[part]
+            del arrivals[bisect.bisect_left(arrivals, (since_us, name))]
+            if not arrivals:
+                del parts[part]
+            if not parts:
+                del self._arrivals[key]
 
     def _counts(self, node: GuardedNode) -> bool:
         """Whether it is a node of the selection, whatever its taints."""
@@ -169,70 +173,107 @@ class GuardCount:
             if self._selected.match_taint(key) and not (excluded is not None and excluded.match_taint(key)):
                 yield key, since_us
 
-    def exceeded(self, now_us: int, covered: Mapping[str, Sequence[Span]]) -> list[Exceeded]:
-        """Return what exceeds the guard since the last look, one for each key.
+    def exceeded(self, now_us: int, covered: Mapping[str, Sequence[Covered]]) -> list[Exceeded]:
+        """Return what exceeds the guard since the last look, one for each key and part.
 
         Args:
             now_us: now; it says which deleted nodes still count.
-            covered: by key, the spans of incidents that stand: taints that came in them are not counted again.
+            covered: by key, what belongs to incidents that stand: it is not counted again.
         """
         if now_us >= self._looked_us + _PURGE_US or now_us < self._looked_us:
             self._looked_us = now_us
-            self._gone = {name: until_us for name, until_us in self._gone.items() if until_us > now_us}
-        limit = limit_of(self.guard, self.known)
-        if limit < self._limit:
-            self.look_at_all()
-        self._limit = limit
+            for name in [name for name, until_us in self._gone.items() if until_us <= now_us]:
+                self._forget(name)
+        self._take_limits()
         changed, self._changed = self._changed, {}
-        found = (self._of_key(key, since_us, covered.get(key, ())) for key, since_us in sorted(changed.items()))
+        found = (
+            self._of_part(key, part, since_us, covered.get(key, ()))
+            for (key, part), since_us in sorted(changed.items())
+        )
         return [one for one in found if one is not None]
 
-    def _of_key(self, key: str, since_us: int, covered: Sequence[Span]) -> Exceeded | None:
+    def _take_limits(self) -> None:
+        """Take in how many nodes are known; where fewer are allowed than before, all arrivals are looked at."""
+        for part in self._recount:
+            known = self._known[part]
+            limit = limit_of(self.guard, known)
+            if limit < self._limits.get(part, -1):
+                self._look_at(part)
+            if known:
+                self._limits[part] = limit
+            else:
+                del self._known[part]
+                self._limits.pop(part, None)
+        self._recount.clear()
+
+    def _of_part(self, key: str, part: GuardedPart, since_us: int, covered: Sequence[Covered]) -> Exceeded | None:
         """Return the first time in which more taints came than are allowed, of those that came since then or before."""
-        arrivals, within_us = self._arrivals.get(key, []), self.guard.within_seconds * SECOND_US
-        first = bisect.bisect_left(arrivals, (since_us - within_us, ""))
-        open_from_us = min((begin_us for begin_us, end_us in covered if end_us is None), default=None)
+        arrivals, within_us = self._slices(key).get(part, []), self.guard.within_seconds * SECOND_US
+        first, limit = bisect.bisect_left(arrivals, (since_us - within_us, "")), self._limits.get(part, 0)
+        whole = (one.span for one in covered if one.part in (part, ALL_NODES))
+        open_from_us = min((begin_us for begin_us, end_us in whole if end_us is None), default=None)
         last = len(arrivals) if open_from_us is None else bisect.bisect_left(arrivals, (open_from_us, ""))
-        if last - first <= self._limit:
+        if last - first <= limit:
             return None
         free = [
             at_us
-            for at_us, _ in arrivals[first:last]
-            if not any(begin_us <= at_us and (end_us is None or at_us <= end_us) for begin_us, end_us in covered)
+            for at_us, name in arrivals[first:last]
+            if not any(one.has(at_us, self._zones[name]) for one in covered)
         ]
         begin = 0
         for end, at_us in enumerate(free):
             while at_us - free[begin] > within_us:
                 begin += 1
-            if end - begin >= self._limit:
+            if end - begin >= limit:
                 nodes = bisect.bisect_right(free, free[begin] + within_us) - begin
-                return Exceeded(taint=key, from_us=free[begin], nodes=nodes, limit=self._limit, known=self.known)
+                return Exceeded(
+                    taint=key, part=part, from_us=free[begin], nodes=nodes, limit=limit, known=self.known(part)
+                )
         return None
 
-    def look_again(self, key: str) -> None:
-        """Look at all arrivals of a key with the next look: an incident covers others of them than before."""
-        arrivals = self._arrivals.get(key)
-        if arrivals:
-            self._changed[key] = arrivals[0][0]
+    def look_again(self, key: str, part: GuardedPart) -> None:
+        """Look at all arrivals of a key at some nodes with the next look: incidents cover others than before."""
+        for one in self._counted_in(key, part):
+            self._look_from(key, one, self._slices(key)[one][0][0])
 
     def look_at_all(self) -> None:
         """Look at all arrivals with the next look."""
-        self._changed = {key: arrivals[0][0] for key, arrivals in self._arrivals.items()}
+        for key in self._arrivals:
+            self.look_again(key, ALL_NODES)
 
-    def of_span(self, key: str, span: Span) -> list[str]:
-        """Return the names of the nodes whose taint of a key came in a span, the first ones first."""
-        return [name for _, name in self._slice(key, span)]
+    def _look_at(self, part: GuardedPart) -> None:
+        for key, parts in self._arrivals.items():
+            if part in parts:
+                self._look_from(key, part, parts[part][0][0])
 
-    def has_any(self, key: str, span: Span) -> bool:
+    def _look_from(self, key: str, part: GuardedPart, since_us: int) -> None:
+        self._changed[key, part] = min(since_us, self._changed.get((key, part), since_us))
+
+    def of_span(self, key: str, covered: Covered) -> list[str]:
+        """Return the names of the nodes whose taint of a key is covered, the first ones first."""
+        return [name for _, name in heapq.merge(*self._covered(key, covered))]
+
+    def has_any(self, key: str, covered: Covered) -> bool:
         """Whether there is such a node."""
-        arrivals, (begin, end) = self._arrivals.get(key, []), self._bounds(key, span)
-        return begin < min(end, len(arrivals))
+        return any(next(arrivals, None) is not None for arrivals in self._covered(key, covered))
 
-    def _slice(self, key: str, span: Span) -> list[tuple[int, str]]:
-        begin, end = self._bounds(key, span)
-        return self._arrivals.get(key, [])[begin:end]
+    def _covered(self, key: str, covered: Covered) -> list[Iterator[tuple[int, str]]]:
+        """Return what is covered of each part; a policy that counted otherwise before has left incidents of others."""
+        return [self._in_span(self._slices(key)[part], covered) for part in self._counted_in(key, covered.part)]
 
-    def _bounds(self, key: str, span: Span) -> tuple[int, int]:
-        arrivals, (from_us, to_us) = self._arrivals.get(key, []), span
+    def _in_span(self, arrivals: Sequence[tuple[int, str]], covered: Covered) -> Iterator[tuple[int, str]]:
+        from_us, to_us = covered.span
         end = len(arrivals) if to_us is None else bisect.bisect_left(arrivals, (to_us + 1, ""))
-        return bisect.bisect_left(arrivals, (from_us, "")), end
+        for place in range(bisect.bisect_left(arrivals, (from_us, "")), end):
+            if covered.part.has(self._zones[arrivals[place][1]]):
+                yield arrivals[place]
+
+    def _counted_in(self, key: str, part: GuardedPart) -> list[GuardedPart]:
+        """Return where arrivals of a key at some nodes are counted."""
+        parts = self._slices(key)
+        if part in parts:
+            return [part]
+        return [one for one in parts if ALL_NODES in (part, one)]
+
+    def _slices(self, key: str) -> dict[GuardedPart, list[tuple[int, str]]]:
+        return self._arrivals.get(key, {})

@@ -1,8 +1,8 @@
 """Incidents: what guards hold until a person answers, and until when.
 
-An incident is about the nodes whose taint of its key came since its beginning, and no later than it was answered. It
-holds all evictions of its policy on them for this taint, until somebody approves it, or for as long as it says. It ends
-when the last of its taints is gone.
+An incident is about the nodes, perhaps of one zone, whose taint of its key came since its beginning, and no later than
+it was answered. It holds all evictions of its policy on them for this taint, until somebody approves it, or for as long
+as it says. It ends when the last of its taints is gone.
 """
 
 import hashlib
@@ -14,7 +14,8 @@ import msgspec
 from evictstream.models.instants import SECOND_US, microseconds
 from evictstream.models.messages.incident import IncidentState
 from evictstream.models.messages.policy import IncidentAnswer, IncidentVerdict
-from evictstream.models.steering.guards import Exceeded, Span
+from evictstream.models.steering.guarded_nodes import Covered, GuardedPart
+from evictstream.models.steering.guards import Exceeded
 from evictstream.models.steering.holds import Hold, Holder, Subject, share_us
 from evictstream.models.steering.policies import ClusterPolicy
 
@@ -39,6 +40,7 @@ class OpenIncident(msgspec.Struct, frozen=True, omit_defaults=True):
         limit: how many the guard allowed.
         known: of how many that were known.
         answered_us: when it was answered first, or let go; 0 if it was not.
+        zone: of all its nodes, empty for nodes without a zone; None where nodes of all zones were counted together.
     """
 
     id: str
@@ -50,11 +52,19 @@ class OpenIncident(msgspec.Struct, frozen=True, omit_defaults=True):
     limit: int
     known: int
     answered_us: int = 0
+    zone: str | None = None
+
+    @property
+    def part(self) -> GuardedPart:
+        """The nodes that were counted."""
+        return GuardedPart(self.zone)
 
 
 def open_incident(cluster: str, policy: str, exceeded: Exceeded, now_us: int) -> OpenIncident:
     """Return a new incident."""
-    text = "\0".join((cluster, policy, exceeded.taint, str(exceeded.from_us), str(now_us)))
+    zone = exceeded.part.zone
+    place = () if zone is None else (zone,)
+    text = "\0".join((cluster, policy, exceeded.taint, str(exceeded.from_us), str(now_us), *place))
     return OpenIncident(
         id=hashlib.blake2b(text.encode(), digest_size=_ID_BYTES).hexdigest(),
         policy=policy,
@@ -64,6 +74,7 @@ def open_incident(cluster: str, policy: str, exceeded: Exceeded, now_us: int) ->
         nodes=exceeded.nodes,
         limit=exceeded.limit,
         known=exceeded.known,
+        zone=zone,
     )
 
 
@@ -115,17 +126,16 @@ class StandingIncident(NamedTuple):
             instants.append(release_us)
         return min(instants, default=None)
 
-    def span(self, now_us: int) -> Span:
-        """Return when its taints came."""
-        return self.incident.from_us, self.answered_us(now_us)
+    def covered(self, now_us: int) -> Covered:
+        """Return which taints belong to it."""
+        return Covered(self.incident.part, (self.incident.from_us, self.answered_us(now_us)))
 
     def hold(self, subject: Subject, now_us: int) -> Hold | None:
         """Return until when it holds an eviction of its cluster; None if it does not."""
         incident = self.incident
-        if subject.taint != incident.taint or subject.taint_since_us < incident.from_us:
+        if subject.taint != incident.taint or not self.covered(now_us).has(subject.taint_since_us, subject.zone):
             return None
-        answered_us = self.answered_us(now_us)
-        if (answered_us is not None and subject.taint_since_us > answered_us) or not self.policy.select(subject):
+        if not self.policy.select(subject):
             return None
         by = f"{self.holder}/{self.policy.policy.revision}/guard:{incident.id}"
         let_go_us = self._let_go_us(now_us)

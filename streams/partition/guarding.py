@@ -13,7 +13,8 @@ import msgspec
 from evictstream.models.eviction import EvictionState
 from evictstream.models.eviction.held_attempts import guarded_node
 from evictstream.models.messages.incident import IncidentState
-from evictstream.models.steering.guards import GuardCount, Span
+from evictstream.models.steering.guarded_nodes import ALL_NODES, ALWAYS, Covered, GuardedPart
+from evictstream.models.steering.guards import GuardCount
 from evictstream.models.steering.incidents import MOST_INCIDENTS, open_incident, standing_incidents
 
 if TYPE_CHECKING:
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
     from evictstream.models.steering.policies import ClusterPolicy, Policies
     from evictstream.streams.engine.core.outbox import Outbox
     from evictstream.streams.partition.clusters import Clusters
-    from evictstream.streams.partition.config import PartitionConfig
     from evictstream.streams.partition.held import HeldEvictions
 
 _DONE = EvictionState.DONE  # see `evictstream.models.eviction` for this constant
@@ -49,20 +49,19 @@ class Guarding:
     """Counts for guards, and opens and ends incidents.
 
     Attributes:
-        idle: by cluster and key, the policies whose guard allows fewer nodes than have a taint of this key, while no
-            pod of these nodes has to leave for it: taints of nodes that start.
+        idle: by cluster, by key and the nodes that are counted together, the policies whose guard allows fewer nodes
+            than have a taint of this key, while no pod of these nodes has to leave for it: taints of nodes that start.
         is_on: whether a policy guards, or did and has left incidents.
         uncounted: clusters that are still to be counted.
     """
 
-    __slots__ = ("_changed", "_clusters", "_config", "_guards", "_held", "_policies", "idle", "is_on", "uncounted")
+    __slots__ = ("_changed", "_clusters", "_guards", "_held", "_policies", "idle", "is_on", "uncounted")
 
-    def __init__(self, config: PartitionConfig, clusters: Clusters, held: HeldEvictions) -> None:
+    def __init__(self, clusters: Clusters, held: HeldEvictions) -> None:
         """`held` has the policies of each turn."""
-        self.idle: dict[str, dict[str, set[str]]] = {}
+        self.idle: dict[str, dict[tuple[str, GuardedPart], set[str]]] = {}
         self.is_on = False
         self.uncounted: dict[str, None] = {}
-        self._config = config
         self._clusters = clusters
         self._held = held
         self._policies: Policies | None = None
@@ -85,21 +84,26 @@ class Guarding:
         if guards is None:
             self.uncounted[aggregate.cluster] = None
             return
+        node = guarded_node(aggregate)
+        is_other = False
         for guard in guards:
-            guard.counted.see(guarded_node(aggregate, self._config.rules.usual))
+            is_other |= guard.counted.see(node)
             self._changed.add(aggregate.cluster)
+        if is_other and aggregate.cluster in self.idle:  # its pods may have to leave among other nodes than before
+            self.moved(aggregate, [(None, pod.eviction) for pod in aggregate.pods.values()])
 
     def moved(self, aggregate: NodeAggregate, moves: Iterable[Move]) -> None:
         """Take in what has become of evictions; only while something is `idle`."""
-        keys = self.idle.get(aggregate.cluster)
-        for _, after in moves if keys else ():
-            if keys and after is not None and after.due.taint.key in keys:
-                del keys[after.due.taint.key]
-                self._changed.add(aggregate.cluster)
-                for guard in self._guards.get(aggregate.cluster, ()):
-                    guard.counted.look_again(after.due.taint.key)
-        if keys is not None and not keys:
-            del self.idle[aggregate.cluster]
+        idle, node = self.idle.get(aggregate.cluster, {}), aggregate.node
+        parts = {ALL_NODES, GuardedPart("" if node is None else node.zone or "")}
+        for key in {after.due.taint.key for _, after in moves if after is not None and after.state is not _DONE}:
+            for part in parts:
+                if idle.pop((key, part), None) is not None:
+                    self._changed.add(aggregate.cluster)
+                    for guard in self._guards.get(aggregate.cluster, ()):
+                        guard.counted.look_again(key, part)
+        if not idle:
+            self.idle.pop(aggregate.cluster, None)
 
     def left(self, cluster: str) -> None:
         """Take in that a cluster has no node any more."""
@@ -193,30 +197,31 @@ class Guarding:
         self._guards[name] = guards
         self._changed.add(name)
         for aggregate in cluster.nodes.values() if guards else ():
-            node = guarded_node(aggregate, self._config.rules.usual)
+            node = guarded_node(aggregate)
             for guard in guards:
                 guard.counted.see(node)
 
     def _look(self, cluster: Cluster, now_us: int, outbox: Outbox) -> None:
         """Begin and end the incidents of a cluster."""
         before = cluster.state.incidents
-        spans: dict[str, dict[str, list[Span]]] = {}
+        covered: dict[str, dict[str, list[Covered]]] = {}
         kept: list[OpenIncident] = []
         for standing, count in self.of(cluster.name):
-            incident, span = standing.incident, standing.span(now_us)
-            if not count.has_any(incident.taint, span):
-                count.look_again(incident.taint)
+            incident, covers = standing.incident, standing.covered(now_us)
+            answered_us = covers.span[1]
+            if not count.has_any(incident.taint, covers):
+                count.look_again(incident.taint, incident.part)
                 continue
-            if span[1] is not None and span[1] != incident.answered_us:
-                count.look_again(incident.taint)  # what came since is of no incident
-                incident = msgspec.structs.replace(incident, answered_us=span[1])
+            if answered_us is not None and answered_us != incident.answered_us:
+                count.look_again(incident.taint, incident.part)  # what came since is of no incident
+                incident = msgspec.structs.replace(incident, answered_us=answered_us)
             kept.append(incident)
-            spans.setdefault(incident.policy, {}).setdefault(incident.taint, []).append(span)
+            covered.setdefault(incident.policy, {}).setdefault(incident.taint, []).append(covers)
         for policy, count in self._guards.get(cluster.name, ()):
             name = policy.policy.name
             found = [
                 one
-                for one in count.exceeded(now_us, spans.get(name, {}))
+                for one in count.exceeded(now_us, covered.get(name, {}))
                 if self._has_to_leave(cluster, name, one, count)
             ]
             kept += [open_incident(cluster.name, name, exceeded, now_us) for exceeded in found]
@@ -234,22 +239,23 @@ class Guarding:
 
     def _has_to_leave(self, cluster: Cluster, policy: str, exceeded: Exceeded, count: GuardCount) -> bool:
         """Whether any pod has to leave for a taint; if not, it is looked for once, and `moved` tells of the first."""
-        key = exceeded.taint
-        keys = self.idle.get(cluster.name, {})
-        if policy in keys.get(key, ()):
+        place = exceeded.taint, exceeded.part
+        idle = self.idle.get(cluster.name, {})
+        if policy in idle.get(place, ()):
             return False
-        for name in count.of_span(key, (0, None)):
+        for name in count.of_span(exceeded.taint, Covered(exceeded.part, ALWAYS)):
             for pod in cluster.nodes[name].pods.values() if name in cluster.nodes else ():
                 eviction = pod.eviction
-                if eviction is not None and eviction.state is not _DONE and eviction.due.taint.key == key:
+                if eviction is not None and eviction.state is not _DONE and eviction.due.taint.key == exceeded.taint:
                     return True
-        if len(keys) >= _MANY_IDLE and not len(keys) & (len(keys) - 1):  # as often as their number has doubled
-            self._forget_idle(cluster.name, keys)
-        self.idle.setdefault(cluster.name, {}).setdefault(key, set()).add(policy)
+        if len(idle) >= _MANY_IDLE and not len(idle) & (len(idle) - 1):  # as often as their number has doubled
+            self._forget_idle(cluster.name, idle)
+        self.idle.setdefault(cluster.name, {}).setdefault(place, set()).add(policy)
         return False
 
-    def _forget_idle(self, cluster: str, keys: dict[str, set[str]]) -> None:
+    def _forget_idle(self, cluster: str, idle: dict[tuple[str, GuardedPart], set[str]]) -> None:
         """Forget the keys that no node has any more: a cluster's user may have as many as there were taints."""
         guards = self._guards.get(cluster, ())
-        for key in [key for key in keys if not any(guard.counted.has_any(key, (0, None)) for guard in guards)]:
-            del keys[key]
+        for key, part in list(idle):
+            if not any(guard.counted.has_any(key, Covered(part, ALWAYS)) for guard in guards):
+                del idle[key, part]

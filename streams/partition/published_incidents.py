@@ -100,8 +100,7 @@ class PublishedIncidents:
             self._take_back(cluster, outbox)
             for standing, count in list(self._guarding.of(cluster.name)):
                 if not self._is_known(standing, cluster, now_us):
-                    span = standing.span(now_us)
-                    nodes = count.of_span(standing.incident.taint, span)
+                    nodes = count.of_span(standing.incident.taint, standing.covered(now_us))
                     yield from self._publish(standing, cluster, nodes, now_us, outbox)
 
     def _take_back(self, cluster: Cluster, outbox: Outbox) -> None:
@@ -209,6 +208,7 @@ def _record(
         policy=policy.name,
         revision=policy.revision,
         taint=incident.taint,
+        zone=incident.zone,
         state=standing.state(now_us),
         since=instant_text(incident.from_us),
         opened_at=instant_text(incident.opened_us),

@@ -7,6 +7,7 @@ from tests.mutations.catalogue import Mutation
 from tests.mutations.matching import Change
 
 HELD = "tests/streams/partition/test_guards_held.py"
+BY_ZONE = "tests/streams/partition/test_guards_by_zone.py"
 MACHINE = "tests/streams/partition/test_guards_machine.py"
 PUBLISHED = "tests/streams/partition/test_published_incidents.py"
 
@@ -58,8 +59,8 @@ OF_GUARDS = (
             Change(
                 product.GUARDING,
                 "Guarding._look",
-                "count.has_any(incident.taint, span)",
-                "len(count.of_span(incident.taint, span)) > incident.limit",
+                "count.has_any(incident.taint, covers)",
+                "len(count.of_span(incident.taint, covers)) > incident.limit",
             ),
         ),
         (HELD, MACHINE),
@@ -95,12 +96,19 @@ OF_GUARDS = (
     ),
     Mutation(
         "count deleted nodes not at all",
-        (Change(product.STEERING_GUARDS, "GuardCount.known", "len(self._taints) + ...", "len(self._taints)"),),
+        (
+            Change(
+                product.STEERING_GUARDS,
+                "GuardCount.see",
+                "node.gone_us + DELETED_NODE_COUNTS_US",
+                "node.gone_us",
+            ),
+        ),
         (HELD,),
     ),
     Mutation(
         "count deleted nodes for good",
-        (Change(product.STEERING_GUARDS, "GuardCount.exceeded", "until_us > now_us", "True"),),
+        (Change(product.STEERING_GUARDS, "GuardCount.exceeded", "until_us <= now_us", "False"),),
         (HELD,),
     ),
     Mutation(
@@ -127,14 +135,7 @@ OF_GUARDS = (
     ),
     Mutation(
         "count taints of all keys together",
-        (
-            Change(
-                product.STEERING_INCIDENTS,
-                "StandingIncident.hold",
-                "subject.taint != incident.taint or subject.taint_since_us < incident.from_us",
-                "subject.taint_since_us < incident.from_us",
-            ),
-        ),
+        (Change(product.STEERING_INCIDENTS, "StandingIncident.hold", "subject.taint != incident.taint", "False"),),
         (HELD,),
     ),
     Mutation(
@@ -158,7 +159,7 @@ OF_GUARDS = (
             Change(
                 product.GUARDING,
                 "Guarding._has_to_leave",
-                "self.idle.setdefault(cluster.name, {}).setdefault(key, set()).add(policy)",
+                "self.idle.setdefault(cluster.name, {}).setdefault(place, set()).add(policy)",
                 "return True",
             ),
         ),
@@ -178,5 +179,35 @@ OF_GUARDS = (
         "never look again for a pod that has to leave",
         (Change(product.GUARDING, "Guarding.moved", "self._changed.add(aggregate.cluster)", "pass"),),
         (HELD,),
+    ),
+    Mutation(
+        "hold all zones for the fault of one",
+        (Change(product.STEERING_INCIDENTS, "OpenIncident.part", "GuardedPart(self.zone)", "GuardedPart()"),),
+        (BY_ZONE, MACHINE),
+    ),
+    Mutation(
+        "count the nodes of all zones together",
+        (Change(product.STEERING_GUARDS, "GuardCount._part", "self.guard.by is GuardScope.ZONE", "False"),),
+        (BY_ZONE, MACHINE),
+    ),
+    Mutation(
+        "take the share of a zone of all nodes",
+        (Change(product.STEERING_GUARDS, "GuardCount._take_limits", "self._known[part]", "sum(self._known.values())"),),
+        (BY_ZONE, MACHINE),
+    ),
+    Mutation(
+        "forget the zone of a deleted node after a takeover",
+        (Change(product.HELD_ATTEMPTS, "guarded_node", "zone=left.zone", "zone=None"),),
+        (BY_ZONE, MACHINE),
+    ),
+    Mutation(
+        "count a node in the zone that it had before",
+        (Change(product.STEERING_GUARDS, "GuardCount.see", "zone == self._zones[node.name]", "True"),),
+        (BY_ZONE, MACHINE),
+    ),
+    Mutation(
+        "overlook that a node brings its leaving pods to another zone",
+        (Change(product.GUARDING, "Guarding.see", "is_other and aggregate.cluster in self.idle", "False"),),
+        (BY_ZONE,),
     ),
 )

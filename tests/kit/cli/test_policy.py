@@ -13,6 +13,7 @@ from evictstream.kit.cli.policy_files import WrittenPolicy, read_policy_files
 from evictstream.kit.cli.policy_table import file_text
 from evictstream.kit.see.policies import clauses_text
 from evictstream.models.messages.policy import (
+    GuardScope,
     HoldCondition,
     InFlightUnit,
     LimitScope,
@@ -62,7 +63,7 @@ guard:
   moreThan: {count: 20, share: 10%}
   of: nodes
   within: 10m
-  by: taintKey
+  by: zone
   release: after 2h
 spread: 5m
 """
@@ -99,7 +100,9 @@ def test_a_file_has_all_fields(tmp_path: Path) -> None:
                 spread_seconds=600,
                 at_most_seconds=172_800,
             ),
-            guard=PolicyGuard(count=20, share_percent=10, within_seconds=600, release_after_seconds=7_200),
+            guard=PolicyGuard(
+                count=20, share_percent=10, within_seconds=600, by=GuardScope.ZONE, release_after_seconds=7_200
+            ),
         ),
         spread_seconds=300,
     )
@@ -184,6 +187,11 @@ def test_a_file_has_several_policies(tmp_path: Path) -> None:
         ),
         pytest.param(
             "name: a\nguard: {moreThan: {count: 3}, within: 5m, of: pods}\n", ["guard.of is not nodes"], id="pods"
+        ),
+        pytest.param(
+            "name: a\nguard:\n  moreThan: {count: 3}\n  within: 5m\n  by: rack\n",
+            ["p.yaml:5: guard.by is neither taintKey nor zone"],
+            id="rack",
         ),
         pytest.param(
             "name: a\nguard: {moreThan: {count: 3}, within: 5m, release: soon}\n",

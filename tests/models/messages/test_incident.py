@@ -39,11 +39,12 @@ INCIDENT: dict[str, Any] = {
 }
 
 
-def test_an_incident_is_read_and_written_as_it_was() -> None:
-    incident = decode_incident(json.dumps(INCIDENT))
+@pytest.mark.parametrize("more", [{}, {"zone": "eu-1a"}, {"zone": ""}], ids=["", "of a zone", "without a zone"])
+def test_an_incident_is_read_and_written_as_it_was(more: dict[str, Any]) -> None:
+    incident = decode_incident(json.dumps(INCIDENT | more))
     assert incident.state is IncidentState.WAITING
-    assert json.loads(encode(incident)) == INCIDENT
-    jsonschema.Draft202012Validator(json.loads(schema_texts()["incident.json"])).validate(INCIDENT)
+    assert json.loads(encode(incident)) == INCIDENT | more
+    jsonschema.Draft202012Validator(json.loads(schema_texts()["incident.json"])).validate(INCIDENT | more)
 
 
 @pytest.mark.parametrize(

@@ -11,12 +11,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evictstream.models.instants import SECOND_US
-from evictstream.models.messages.policy import PolicyGuard, PolicySelection, PolicySpec
-from evictstream.models.steering.guards import Exceeded, GuardCount, GuardedNode
+from evictstream.models.messages.policy import GuardScope, PolicyGuard, PolicySelection, PolicySpec
+from evictstream.models.steering.guarded_nodes import ALL_NODES, ALWAYS, Covered, GuardedNode, GuardedPart, Span
+from evictstream.models.steering.guards import Exceeded, GuardCount
 from evictstream.models.steering.node_counts import DELETED_NODE_COUNTS_US
 
 WITHIN = 10
 GUARD = PolicyGuard(count=2, within_seconds=WITHIN)
+
+
+BY_ZONE = PolicyGuard(count=2, within_seconds=WITHIN, by=GuardScope.ZONE)
+
+
+def everywhere(span: Span = ALWAYS) -> Covered:
+    return Covered(ALL_NODES, span)
 
 
 def counted(selected: PolicySelection | None = None, excluded: PolicySelection | None = None) -> GuardCount:
@@ -70,15 +78,15 @@ def test_what_a_selection_says_of_nodes_counts(
     count.see(node("n0", "k", zone="a", labels=(("pool", "gpu"),)))
     count.see(node("n1", "k", zone="b", labels=()))
     count.see(node("n2", "k", zone="", labels=()))
-    assert (count.known, len(count.of_span("k", (0, None)))) == (known, has_k)
+    assert (count.known(), len(count.of_span("k", everywhere()))) == (known, has_k)
 
 
 def test_a_node_counts_once_for_a_key_since_its_newest() -> None:
     count = counted()
     count.see(GuardedNode("n", [("k", 1), ("k", 9), ("other", 3)]))
-    assert (count.of_span("k", (5, None)), count.of_span("other", (3, 3))) == (["n"], ["n"])
+    assert (count.of_span("k", everywhere((5, None))), count.of_span("other", everywhere((3, 3)))) == (["n"], ["n"])
     count.see(GuardedNode("n", [("other", 3)]))
-    assert (count.has_any("k", (0, None)), count.has_any("other", (0, 2))) == (False, False)
+    assert (count.has_any("k", everywhere()), count.has_any("other", everywhere((0, 2)))) == (False, False)
 
 
 def test_a_deleted_node_is_known_for_a_while() -> None:
@@ -86,11 +94,71 @@ def test_a_deleted_node_is_known_for_a_while() -> None:
     for number in range(3):
         count.see(node(f"n{number}"))
     count.see(GuardedNode("n0", gone_us=SECOND_US))
-    assert count.known == 3
+    assert count.known() == 3
     count.exceeded(SECOND_US + DELETED_NODE_COUNTS_US, {})
-    assert count.known == 2
+    assert count.known() == 2
     count.see(node("n0"))
-    assert count.known == 3
+    assert count.known() == 3
+
+
+def test_a_deleted_node_is_known_until_its_pods_are_gone() -> None:
+    """It is told again when its last pod goes, and counts in the zone that it had."""
+    count = GuardCount(PolicySpec(guard=BY_ZONE, selected=PolicySelection(node_labels=("pool=gpu",))), "lab")
+    count.see(node("n", zone="a", labels=(("pool", "gpu"),)))
+    for _ in range(2):
+        count.see(GuardedNode("n", zone="a", gone_us=SECOND_US))
+        assert count.known(GuardedPart("a")) == 1
+    count.see(GuardedNode("never known", zone="a", gone_us=0))
+    count.exceeded(SECOND_US + DELETED_NODE_COUNTS_US, {})
+    assert count.known(GuardedPart("a")) == 0
+
+
+ZONES = st.sampled_from(["a", "b", ""])
+RECORDS = st.lists(st.tuples(st.integers(0, 7), ZONES, st.none() | st.integers(0, 30), st.booleans()), max_size=30)
+
+
+@given(RECORDS, st.booleans())
+def test_zones_count_whatever_nodes_were_before(records: list[tuple[int, str, int | None, bool]], looks: bool) -> None:  # noqa: FBT001 - a case
+    """What was told earlier, of nodes that moved or were deleted, changes no number of what is now."""
+    told, fresh = (GuardCount(PolicySpec(guard=BY_ZONE), "lab") for _ in range(2))
+    last: dict[int, GuardedNode] = {}
+    for number, zone, at, is_gone in records:
+        last[number] = node(f"n{number}", *([] if at is None else ["k"]), at=at or 0, zone=zone)
+        if is_gone:
+            last[number] = GuardedNode(f"n{number}", zone=zone, gone_us=SECOND_US)
+        told.see(last[number])
+        if looks:
+            told.exceeded(SECOND_US, {})
+    for one in last.values():
+        fresh.see(one)
+    told.look_at_all()
+    assert told.exceeded(SECOND_US, {}) == fresh.exceeded(SECOND_US, {})
+    for zone in ("a", "b", ""):
+        part = GuardedPart(zone)
+        assert told.known(part) == fresh.known(part) == sum((one.zone or "") == zone for one in last.values())
+        assert told.of_span("k", Covered(part, ALWAYS)) == fresh.of_span("k", Covered(part, ALWAYS))
+
+
+def test_each_zone_exceeds_by_itself() -> None:
+    count = GuardCount(PolicySpec(guard=BY_ZONE), "lab")
+    for number in range(7):
+        count.see(node(f"n{number}", "k", at=number, zone="ab"[number % 2]))
+    found = {one.part.zone: (one.nodes, one.known) for one in count.exceeded(0, {})}
+    assert found == {"a": (4, 4), "b": (3, 3)}
+
+
+@pytest.mark.parametrize("by", GuardScope)
+def test_an_incident_counted_otherwise_covers_its_nodes(by: GuardScope) -> None:
+    """The guard of a policy may have counted by zone before, or not."""
+    count = GuardCount(PolicySpec(guard=PolicyGuard(count=2, within_seconds=WITHIN, by=by)), "lab")
+    for number in range(6):
+        count.see(node(f"n{number}", "k", zone="ab"[number % 2]))
+    of_a, of_all = Covered(GuardedPart("a"), ALWAYS), everywhere()
+    assert count.of_span("k", of_a) == ["n0", "n2", "n4"]
+    assert len(count.of_span("k", of_all)) == 6
+    assert [one.nodes for one in count.exceeded(0, {"k": [of_a]})] == [3]
+    count.look_again("k", GuardedPart("b"))
+    assert count.exceeded(0, {"k": [of_all]}) == []
 
 
 @pytest.mark.slow

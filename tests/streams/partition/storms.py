@@ -20,8 +20,12 @@ from tests.streams.worker.story import NOON_US, FakeRecord
 
 NODES = 10
 STAY_SECONDS = 300
-ZONE_A = {"topology.kubernetes.io/zone": "a"}
 THREE = {"count": 3, "withinSeconds": 600}
+
+
+def in_zone(zone: str) -> dict[str, str]:
+    """Return the labels of a node of a zone; of one without a zone for an empty name."""
+    return {"topology.kubernetes.io/zone": zone} if zone else {}
 
 
 class Storm(Braked):
@@ -55,11 +59,7 @@ class Storm(Braked):
         self.policy(revision=self.revision, spec=spec, answers=answers, **more)
 
     def node(self, number: int, *keys: str, zone: str = "a", **spec: Any) -> None:
-        meta: dict[str, Any] = {
-            "name": f"n{number}",
-            "uid": f"n{number}",
-            "labels": {"topology.kubernetes.io/zone": zone},
-        }
+        meta: dict[str, Any] = {"name": f"n{number}", "uid": f"n{number}", "labels": in_zone(zone)}
         taints = [{"key": key, "effect": "NoExecute"} for key in keys]
         self.put("lab", "nodes", "Node", meta, {"taints": taints, **spec})
 
@@ -67,13 +67,13 @@ class Storm(Braked):
         meta = {"name": f"n{number}", "uid": f"n{number}", "resourceVersion": str(self.offset + 100)}
         self.raw("lab", "nodes", {"cluster": "lab", "type": "DELETED", "object": {"kind": "Node", "metadata": meta}})
 
-    def storm(self, numbers: range | list[int], key: str = "agent") -> None:
+    def storm(self, numbers: range | list[int], key: str = "agent", zone: str = "a") -> None:
         """Taint nodes at one instant, all in records that are applied before anything fires."""
         self.offset += 1
         entries = []
         for number in numbers:
             self.offset += 1
-            meta: dict[str, Any] = {"name": f"n{number}", "uid": f"n{number}", "labels": ZONE_A}
+            meta: dict[str, Any] = {"name": f"n{number}", "uid": f"n{number}", "labels": in_zone(zone)}
             meta["resourceVersion"] = str(self.offset + 100)
             spec = {"taints": [{"key": key, "effect": "NoExecute"}]}
             value = {"cluster": "lab", "type": "MODIFIED", "object": {"kind": "Node", "metadata": meta, "spec": spec}}

@@ -1,0 +1,27 @@
+"""What `evictstream incidents` prints of an incident."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from evictstream.kit.cli.incident_table import incident_lines, incidents_kind
+from evictstream.models.messages.incident import decode_incident
+from tests.models.messages.test_incident import INCIDENT
+
+
+@pytest.mark.parametrize(
+    ("zone", "cell", "words"),
+    [
+        ({}, "-", "is on 4 nodes since"),
+        ({"zone": "eu-1a"}, "eu-1a", "is on 4 nodes of zone eu-1a since"),
+        ({"zone": ""}, "<none>", "is on 4 nodes without a zone since"),
+    ],
+    ids=["all nodes", "a zone", "nodes without one"],
+)
+def test_an_incident_names_its_zone(zone: dict[str, str], cell: str, words: str) -> None:
+    incident = decode_incident(json.dumps(INCIDENT | zone))
+    column = next(one for one in incidents_kind(lambda: 0).columns if one.title == "ZONE")
+    assert column.cell(incident) == cell
+    assert words in "\n".join(incident_lines(incident))
