@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Annotated
 
-from pydantic import BeforeValidator, Field, ValidationInfo, field_validator
+from pydantic import BeforeValidator, Field, ValidationInfo, field_validator, model_validator
 
 from evictstream.kit.cli.clause_fields import Length, StrictFields
 from evictstream.models.messages.policy import (
@@ -55,9 +55,14 @@ class GuardFields(StrictFields):
     def _text(cls, value: object, info: ValidationInfo) -> GuardMeasure | GuardScope:
         known: type[GuardMeasure | GuardScope] = GuardMeasure if info.field_name == "of" else GuardScope
         if value not in tuple(map(str, known)):
-            message = f"is neither {' nor '.join(known)}" if len(known) > 1 else f"is not {''.join(known)}"
+            message = f"is neither {' nor '.join(known)}"
             raise ValueError(message)
         return known(value)
+
+    @model_validator(mode="after")
+    def _can_count(self) -> GuardFields:
+        self.guard()  # which says why not
+        return self
 
     def guard(self) -> PolicyGuard:
         """Return the clause as a record has it."""

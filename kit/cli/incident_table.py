@@ -30,7 +30,8 @@ def incidents_kind(present_us: Callable[[], int]) -> ListKind[Incident]:
             ListColumn("LOSING ALL", lambda one: str(one.losing_all), rank=4),
             ListColumn("SINCE", lambda one: since_words(one.since, present_us()), usual=7, rank=5),
             ListColumn("POLICY", lambda one: one.policy, usual=10, least=6, rank=6),
-            ListColumn("ALLOWED", lambda one: f"{one.allowed} of {one.known}", is_wide=True),
+            ListColumn("NODE", lambda one: one.node or NOTHING, is_wide=True),
+            ListColumn("ALLOWED", _allowed, is_wide=True),
             ListColumn("BY", lambda one: one.answered_by or NOTHING, is_wide=True),
             ListColumn("EXPIRES", lambda one: one.expires_at or NOTHING, is_wide=True),
             ListColumn("WHY", lambda one: one.answered_why or NOTHING, is_wide=True, cut=cut_end),
@@ -40,19 +41,25 @@ def incidents_kind(present_us: Callable[[], int]) -> ListKind[Incident]:
     )
 
 
-def zone_words(zone: str | None) -> str:
-    """Say of which zone the nodes of an incident are; nothing if all are counted together."""
+def nodes_words(nodes: int, zone: str | None, node: str | None) -> str:
+    """Say on which nodes the taint of an incident is."""
+    if node is not None:
+        return f"node {node}"
     if zone is None:
-        return ""
-    return f" of zone {zone}" if zone else " without a zone"
+        return f"{nodes} nodes"
+    return f"{nodes} nodes of zone {zone}" if zone else f"{nodes} nodes without a zone"
+
+
+def _allowed(one: Incident) -> str:
+    return f"{one.allowed} pods" if one.of == "pods" else f"{one.allowed} of {one.known}"
 
 
 def incident_lines(one: Incident) -> Iterator[str]:
     """Yield what is known of an incident, for people."""
     yield f"incident {one.id} in {one.cluster}: {_STATES[one.state]}"
     yield (
-        f"taint {one.taint} is on {one.nodes} nodes{zone_words(one.zone)} since {one.since}; policy {one.policy} allows"
-        f" {one.allowed} of {one.known}"
+        f"taint {one.taint} is on {nodes_words(one.nodes, one.zone, one.node)} since {one.since};"
+        f" policy {one.policy} allows {_allowed(one)}"
     )
     yield f"{one.evictions} evictions, {one.due} of them due; {one.losing_all} owners lose all of their pods"
     for owner in one.owners:

@@ -14,8 +14,8 @@ from evictstream.streams.cli.output import OutputFormat, OutputOption, print_jso
 from evictstream.streams.errors import ExitCode, FoundProblemError
 
 if TYPE_CHECKING:
-    from evictstream.models.messages.incident import Incident
-    from evictstream.models.messages.policy import IncidentAnswer, IncidentVerdict, Policy
+    from evictstream.models.messages.incident import Incident, IncidentAnswer, IncidentVerdict
+    from evictstream.models.messages.policy import Policy
     from evictstream.streams.settings import Settings
 
 app = typer.Typer(add_completion=False, rich_markup_mode="markdown")
@@ -96,7 +96,8 @@ def approve(
     * `evictstream incidents approve 3f9a2c1b07 --why "rack 7 is really dead"`
     * `evictstream incidents approve 3f9a2c1b07 --why "slow rollout" --for 6h`
     """
-    from evictstream.models.messages.policy import LONGEST_APPROVAL_SECONDS, IncidentVerdict
+    from evictstream.models.messages.incident import IncidentVerdict
+    from evictstream.models.messages.policy import LONGEST_APPROVAL_SECONDS
     from evictstream.streams.cli.durations import read_limited_length
 
     seconds = read_limited_length(
@@ -116,7 +117,7 @@ def reject(
 
     * `evictstream incidents reject 3f9a2c1b07 --why "an empty selector, being mended"`
     """
-    from evictstream.models.messages.policy import IncidentVerdict
+    from evictstream.models.messages.incident import IncidentVerdict
 
     settings = global_options(context).settings
     return _answer(settings, incident_id, IncidentVerdict.REJECTED, why=why, seconds=None, output=output)
@@ -132,7 +133,7 @@ def _answer(
     output: OutputFormat,
 ) -> ExitCode:
     from evictstream.models.instants import instant_text, microseconds
-    from evictstream.models.messages.policy import IncidentAnswer
+    from evictstream.models.messages.incident import IncidentAnswer
     from evictstream.streams.cli.steering_records import check_why, who
 
     check_why(why)

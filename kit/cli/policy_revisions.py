@@ -8,7 +8,8 @@ import time
 import msgspec
 
 from evictstream.kit.cli.policy_files import WrittenPolicy
-from evictstream.models.messages.policy import MOST_INCIDENT_ANSWERS, POLICY_KIND, EarlierSpec, IncidentAnswer, Policy
+from evictstream.models.messages.incident import IncidentAnswer
+from evictstream.models.messages.policy import MOST_INCIDENT_ANSWERS, POLICY_KIND, EarlierSpec, Policy
 from evictstream.models.messages.vocabulary import API_VERSION
 from evictstream.models.steering.policies import MOST_POLICIES, Policies
 from evictstream.streams.cli.steering_records import check_why, who

@@ -9,12 +9,13 @@ from typing import Any, Final
 import msgspec
 
 from evictstream.kit.cli.differences import count_rows, difference_json
-from evictstream.kit.cli.incident_table import zone_words
+from evictstream.kit.cli.incident_table import nodes_words
 from evictstream.kit.replay.comparison import RunDifference
 from evictstream.kit.replay.evictions import EvictionsOfRun
 from evictstream.kit.replay.policy_trial import PolicyTrial
 from evictstream.models.instants import instant_text
-from evictstream.models.messages.policy import Policy
+from evictstream.models.messages.policy import GuardMeasure, Policy
+from evictstream.models.steering.incidents import OpenIncident
 from evictstream.streams.cli.output import print_long_json, print_table, say
 
 _MOST_LISTED: Final = 20
@@ -48,8 +49,7 @@ def print_trial(trial: PolicyTrial) -> None:
         word = "would wait for a person" if stands else "would have waited for a person, until its taints went"
         say(
             f"from {instant_text(incident.opened_us)} an incident of {cluster} {word}:"
-            f" {incident.taint} on more than {incident.limit} of {incident.known} nodes{zone_words(incident.zone)}"
-            f" ({incident.policy})"
+            f" {_excess(incident)} ({incident.policy})"
         )
     if trial.incidents:
         say()
@@ -61,6 +61,13 @@ def print_trial(trial: PolicyTrial) -> None:
         print_table(["pod", "node", "with", "without", "seconds"], _lines(trial.differences[:_MOST_LISTED]))
     if len(trial.differences) > _MOST_LISTED:
         say(f"and {len(trial.differences) - _MOST_LISTED:,} more; -o json has all")
+
+
+def _excess(incident: OpenIncident) -> str:
+    where = nodes_words(incident.known, incident.zone, incident.node)
+    if incident.of == GuardMeasure.PODS:
+        return f"more than {incident.limit} pods have to leave {where} for {incident.taint}"
+    return f"{incident.taint} on more than {incident.limit} of {where}"
 
 
 def _counts(evictions: EvictionsOfRun, end_us: int) -> dict[str, int]:
@@ -117,6 +124,8 @@ def print_trial_json(trial: PolicyTrial, policies: Iterable[Policy]) -> None:
                 "policy": incident.policy,
                 "taint": incident.taint,
                 **({} if incident.zone is None else {"zone": incident.zone}),
+                **({} if incident.node is None else {"node": incident.node}),
+                "of": incident.of,
                 "since": instant_text(incident.from_us),
                 "openedAt": instant_text(incident.opened_us),
                 "openedWith": incident.nodes,

@@ -11,7 +11,13 @@ from evictstream.models.messages.incident import Incident, decode_incident
 from evictstream.models.messages.unreadable import Unreadable
 from evictstream.models.steering.guarded_nodes import Covered
 from evictstream.models.steering.guards import GuardCount
-from evictstream.models.steering.incidents import OpenIncident, open_incident, standing_incidents
+from evictstream.models.steering.incidents import (
+    MOST_INCIDENTS,
+    OpenIncident,
+    found_together,
+    open_incident,
+    standing_incidents,
+)
 from evictstream.streams.broker.follow import FollowedRecord, follow
 from evictstream.streams.settings import Settings
 
@@ -53,7 +59,8 @@ def found_incidents(cluster: StoredCluster, steering: Steering, now_us: int) -> 
         assert policy.policy.spec is not None  # noqa: S101 - it has a guard
         count, name = GuardCount(policy.policy.spec, cluster.name), policy.policy.name
         for aggregate in cluster.nodes.values():
-            count.see(guarded_node(aggregate))
+            count.see(guarded_node(aggregate, counts_pods=count.counts_pods))
         exceeded = count.exceeded(now_us, covered.get(name, {}))
-        found += [open_incident(cluster.name, name, one, now_us) for one in exceeded]
+        room = MOST_INCIDENTS - len(found)
+        found += [open_incident(cluster.name, policy, one, now_us) for one in found_together(exceeded, room)]
     return tuple(found)

@@ -16,6 +16,7 @@ from evictstream.models.eviction import EvictionState
 from evictstream.models.eviction.held_attempts import subject_of
 from evictstream.models.instants import instant_text
 from evictstream.models.messages.policy import (
+    GuardMeasure,
     GuardScope,
     Policy,
     PolicyGuard,
@@ -77,8 +78,9 @@ def guard_text(guard: PolicyGuard) -> str:
     allowed = [] if guard.count is None else [str(guard.count)]
     if guard.share_percent is not None:
         allowed.append(f"{guard.share_percent}%")
-    by = "taint key and zone" if guard.by is GuardScope.ZONE else "taint key"
-    return f"guard above {' or '.join(allowed)} of nodes per {by} within {length_text(guard.within_seconds)}"
+    what = f"{' or '.join(allowed)} of nodes" if guard.of is GuardMeasure.NODES else f"{guard.count} {guard.of}"
+    by = "taint key" if guard.by is GuardScope.TAINT_KEY else f"taint key and {guard.by}"
+    return f"guard above {what} per {by} within {length_text(guard.within_seconds)}"
 
 
 def _hold_text(hold: PolicyHold) -> str:

@@ -6,6 +6,7 @@ They put attempts off and change nothing else: neither window nor deadline, nor 
 from collections.abc import Iterable, Iterator
 from typing import Final
 
+from evictstream.models.eviction.leaving_pods import leaving_pods
 from evictstream.models.eviction.node_standing import node_standing
 from evictstream.models.eviction.rule_parameters import RuleParameters
 from evictstream.models.eviction.state import FINISHED, ONLY_OBSERVED_US, Due, Eviction, NodeAggregate, PodState
@@ -42,8 +43,11 @@ def owed_after_held_us(
     return min(latest_us, until_us)
 
 
-def guarded_node(aggregate: NodeAggregate) -> GuardedNode:
-    """Return a node as guards see it; of one that is gone, its row remembers when it was deleted, and its zone."""
+def guarded_node(aggregate: NodeAggregate, *, counts_pods: bool) -> GuardedNode:
+    """Return a node as guards see it; of one that is gone, its row remembers when it was deleted, and its zone.
+
+    Its pods are looked at if a guard counts them.
+    """
     node = aggregate.node
     if node is None:
         left = node_standing(aggregate)
@@ -51,7 +55,8 @@ def guarded_node(aggregate: NodeAggregate) -> GuardedNode:
             return GuardedNode(aggregate.name, gone_us=0)
         return GuardedNode(aggregate.name, zone=left.zone, gone_us=left.left_at_us)
     taints = [(state.taint.key, state.since_us) for state in node.taints]
-    return GuardedNode(aggregate.name, taints, zone=node.zone, labels=node.labels)
+    pods = leaving_pods(aggregate) if counts_pods else None
+    return GuardedNode(aggregate.name, taints, zone=node.zone, labels=node.labels, pods=pods)
 
 
 def subject_of(aggregate: NodeAggregate, pod: PodState, eviction: Eviction, due: Due) -> Subject:

@@ -117,6 +117,8 @@ class _DeletedPodRow(msgspec.Struct, array_like=True, gc=False, kw_only=True):
     version: Version
     until_us: int
     opened: int
+    evicted_for: str = ""  # older rows have no such fields
+    evicted_us: int = 0
 
 
 _Row = TypeVar("_Row", bound=_NodeRow | _PodRow | _EvictionRow | _DeletedPodRow)
@@ -287,7 +289,14 @@ def read_eviction_value(key: bytes, value: bytes) -> Eviction:
 def deleted_pod_value(memory: DeletionMemory) -> bytes:
     """Write what is remembered of a deleted pod."""
     return _encoder.encode(
-        _DeletedPodRow(format=FORMAT, version=_storable(memory.version), until_us=memory.until_us, opened=memory.opened)
+        _DeletedPodRow(
+            format=FORMAT,
+            version=_storable(memory.version),
+            until_us=memory.until_us,
+            opened=memory.opened,
+            evicted_for=memory.evicted_for,
+            evicted_us=memory.evicted_us,
+        )
     )
 
 
@@ -298,7 +307,9 @@ def read_deleted_pod_value(key: bytes, value: bytes) -> DeletionMemory:
         RowError: it is not such a row.
     """
     row = _read(_deleted_pod_decoder, key, value)
-    return DeletionMemory(_loaded(row.version), row.until_us, row.opened)
+    return DeletionMemory(
+        _loaded(row.version), row.until_us, row.opened, evicted_for=row.evicted_for, evicted_us=row.evicted_us
+    )
 
 
 def _read(decoder: msgspec.msgpack.Decoder[_Row], key: bytes, value: bytes) -> _Row:

@@ -238,12 +238,16 @@ class DeletionMemory(msgspec.Struct, frozen=True, gc=False):
         until_us: when it may be forgotten.
         opened: how many evictions were opened for the pod; kept so that no id is used twice if the delete was wrong.
         left: of a node, if it was known when it was deleted.
+        evicted_for: of a pod whose eviction was issued: key of the taint; empty for others.
+        evicted_us: when its newest attempt was issued.
     """
 
     version: Version
     until_us: int
     opened: int = 0
     left: NodeLeft | None = None
+    evicted_for: str = ""
+    evicted_us: int = 0
 
 
 class PodCounts(Protocol):

@@ -239,11 +239,19 @@ class Step:
         self.write_node()
         self._wake_to_purge(memory)
 
-    def remember_pod(self, uid: str, version: Version, opened: int) -> None:
-        """Remember a deleted pod by its UID; events of it up to `version` will be dropped. Writes its row."""
+    def remember_pod(self, uid: str, version: Version, opened: int, done: Eviction | None = None) -> None:
+        """Remember a deleted pod by its UID; events of it up to `version` will be dropped. Writes its row.
+
+        `done` is its eviction, if that was issued.
+        """
         memories = self.aggregate.deleted_pods
         # Popped, so that it is moved to the end: the order is that of forgetting.
-        memories[uid] = memory = self._remembered(memories.pop(uid, None), version, opened)
+        memory = self._remembered(memories.pop(uid, None), version, opened)
+        if done is not None:
+            memory = msgspec.structs.replace(
+                memory, evicted_for=done.due.taint.key, evicted_us=done.issued_at_us or done.due.deadline_us
+            )
+        memories[uid] = memory
         self.write_deleted_pod(uid, memory)
         self._wake_to_purge(memory)
 
@@ -251,8 +259,11 @@ class Step:
         until_us = self.at_us + self.rules.remember_deleted_us
         if memory is None:
             return DeletionMemory(version, until_us, opened)
-        return DeletionMemory(
-            later(version, memory.version), max(until_us, memory.until_us), max(opened, memory.opened), memory.left
+        return msgspec.structs.replace(
+            memory,
+            version=later(version, memory.version),
+            until_us=max(until_us, memory.until_us),
+            opened=max(opened, memory.opened),
         )
 
     def _wake_to_purge(self, memory: DeletionMemory) -> None:

@@ -1,17 +1,25 @@
 """An incident that a guard holds, on the compacted topic `evictstream.incidents`; key: its id.
 
 It is a level, as what a fleet publishes (`fleet.py`): the newest record is all there is to know, and a tombstone says
-that the incident has ended. People answer it in the record of its policy.
+that the incident has ended. People answer it in the record of its policy (`policy.py`).
 """
 
 import enum
-from typing import Annotated, Final
+from typing import Annotated, Final, Literal
 
 import msgspec
 from msgspec import Meta
 
 from evictstream.models.messages import codec
-from evictstream.models.messages.fields import ApiVersion, Count, IncidentId, InstantText, NonEmptyText, Revision
+from evictstream.models.messages.fields import (
+    ApiVersion,
+    Count,
+    IncidentId,
+    InstantText,
+    NonEmptyText,
+    ReadInstant,
+    Revision,
+)
 
 INCIDENT_KIND: Final = "Incident"
 
@@ -33,6 +41,33 @@ class IncidentState(enum.StrEnum):
     """They wait until its taints are gone."""
     RELEASED = "Released"
     """The time is over after which its guard lets them go."""
+
+
+class IncidentVerdict(enum.StrEnum):
+    """What a person says of an incident."""
+
+    APPROVED = "Approved"
+    """Its evictions may go."""
+    REJECTED = "Rejected"
+    """They wait until its taints are gone."""
+
+
+class IncidentAnswer(
+    msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=True, kw_only=True, forbid_unknown_fields=True
+):
+    """What a person says of one incident that a guard of the policy holds."""
+
+    incident: Annotated[IncidentId, Meta(description="The id of the incident.")]
+    verdict: Annotated[IncidentVerdict, Meta(description="Whether its evictions may go.")]
+    why: Annotated[NonEmptyText, Meta(description="For those who ask later.")]
+    by: Annotated[NonEmptyText, Meta(description="Who says so.")]
+    answered_at: Annotated[ReadInstant, Meta(description="When, for people.")]
+    counts_from: Annotated[
+        ReadInstant | None, Meta(description="Since when it counts; absent for the append time of this record.")
+    ] = None
+    expires_at: Annotated[
+        ReadInstant | None, Meta(description="Until when an approval counts; absent for no such end.")
+    ] = None
 
 
 class LosingOwner(msgspec.Struct, frozen=True, gc=False, rename="camel", kw_only=True):
@@ -59,10 +94,14 @@ class Incident(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defau
         str | None,
         Meta(description="Zone of its nodes, empty for nodes without one; absent if all zones are counted together."),
     ] = None
+    node: Annotated[
+        NonEmptyText | None, Meta(description="Its one node, whose pods were counted by themselves; absent otherwise.")
+    ] = None
+    of: Annotated[Literal["nodes", "pods"], Meta(description="What `openedWith` and `allowed` count.")] = "nodes"
     state: Annotated[IncidentState, Meta(description="Whether its evictions wait.")]
     since: Annotated[InstantText, Meta(description="When the first of its taints came.")]
     opened_at: Annotated[InstantText, Meta(description="When it was found.")]
-    opened_with: Annotated[Count, Meta(description="How many nodes there were then.")]
+    opened_with: Annotated[Count, Meta(description="How many nodes or pods there were then.")]
     allowed: Annotated[Count, Meta(description="How many the guard allowed.")]
     known: Annotated[Count, Meta(description="Of how many nodes that were known.")]
     nodes: Annotated[Count, Meta(description="Nodes that carry the taint since then.")]

@@ -13,7 +13,8 @@ import msgspec
 from msgspec import Meta
 
 from evictstream.models.messages import codec
-from evictstream.models.messages.fields import ApiVersion, IncidentId, NonEmptyText, ReadInstant, Revision
+from evictstream.models.messages.fields import ApiVersion, NonEmptyText, ReadInstant, Revision
+from evictstream.models.messages.incident import IncidentAnswer
 
 POLICY_KIND: Final = "Policy"
 
@@ -60,7 +61,10 @@ MOST_WINDOWS: Final = 20
 """Windows of a clause. A week with more has fewer reasons than windows: write another policy."""
 
 MOST_GUARDED: Final = 1_000_000
-"""Nodes that a guard allows at most; more than any cluster has is no guard."""
+"""Nodes or pods that a guard allows at most; more than any cluster has is no guard."""
+
+LONGEST_OF_PODS_SECONDS: Final = 3_600
+"""The longest time of a guard that counts pods: so long workers remember those that have left, by default."""
 
 MOST_INCIDENT_ANSWERS: Final = 100
 """Answers to incidents in a record, the newest. An incident whose answer is gone waits again."""
@@ -255,7 +259,8 @@ _Percent = Annotated[int, Meta(ge=0, le=100)]
 class GuardMeasure(enum.StrEnum):
     """What a guard counts."""
 
-    NODES = "nodes"
+    NODES = "nodes"  # those that got the taint
+    PODS = "pods"  # on these nodes, those that have to leave for the taint, or have left for it
 
 
 class GuardScope(enum.StrEnum):
@@ -263,6 +268,7 @@ class GuardScope(enum.StrEnum):
 
     TAINT_KEY = "taintKey"
     ZONE = "zone"  # of its nodes, each taint key by itself
+    NODE = "node"  # of its pods, each taint key by itself
 
 
 class PolicyGuard(
@@ -274,13 +280,28 @@ class PolicyGuard(
     share_percent: Annotated[
         _Percent | None, Meta(description="So many of a hundred are allowed, rounded down; absent for no such share.")
     ] = None
-    of: Annotated[GuardMeasure, Meta(description="What is counted: nodes that carry the taint.")] = GuardMeasure.NODES
+    of: Annotated[
+        GuardMeasure, Meta(description="What is counted: nodes that carry the taint, or their pods that leave for it.")
+    ] = GuardMeasure.NODES
     within_seconds: Annotated[_Length, Meta(description="Those count whose taints came within so long a time.")]
     by: Annotated[GuardScope, Meta(description="Of what each is counted by itself.")] = GuardScope.TAINT_KEY
     release_after_seconds: Annotated[
         _Length | None,
         Meta(description="An incident lets evictions go after so long; absent where a person has to approve it."),
     ] = None
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot be counted."""
+        if self.of is GuardMeasure.NODES:
+            if self.by is GuardScope.NODE:
+                message = "counts nodes by node, where there is one: count its pods, with `of: pods`"
+                raise ValueError(message)
+        elif self.share_percent is not None:
+            message = "has a share, which is of nodes: give a count of pods"
+            raise ValueError(message)
+        elif self.within_seconds > LONGEST_OF_PODS_SECONDS:
+            message = "counts pods within more than 1h: so long those that have left are remembered"
+            raise ValueError(message)
 
 
 class PolicySpec(
@@ -323,33 +344,6 @@ class EarlierSpec(
     spec: PolicySpec
     ended_at: Annotated[
         ReadInstant | None, Meta(description="When it ended; absent for the append time of this record.")
-    ] = None
-
-
-class IncidentVerdict(enum.StrEnum):
-    """What a person says of an incident."""
-
-    APPROVED = "Approved"
-    """Its evictions may go."""
-    REJECTED = "Rejected"
-    """They wait until its taints are gone."""
-
-
-class IncidentAnswer(
-    msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=True, kw_only=True, forbid_unknown_fields=True
-):
-    """What a person says of one incident that a guard of the policy holds."""
-
-    incident: Annotated[IncidentId, Meta(description="The id of the incident.")]
-    verdict: Annotated[IncidentVerdict, Meta(description="Whether its evictions may go.")]
-    why: Annotated[NonEmptyText, Meta(description="For those who ask later.")]
-    by: Annotated[NonEmptyText, Meta(description="Who says so.")]
-    answered_at: Annotated[ReadInstant, Meta(description="When, for people.")]
-    counts_from: Annotated[
-        ReadInstant | None, Meta(description="Since when it counts; absent for the append time of this record.")
-    ] = None
-    expires_at: Annotated[
-        ReadInstant | None, Meta(description="Until when an approval counts; absent for no such end.")
     ] = None
 
 

@@ -1,6 +1,6 @@
 """Nodes as guards see them, and which of them a guard counts together."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
 from evictstream.models.kubernetes.traits import NodeLabels
@@ -22,6 +22,7 @@ class GuardedNode(NamedTuple):
         taints: keys of its `NoExecute` taints, and since when they are there; a key may be there more than once.
         zone: as in `Subject`, and `labels`; of one that is gone, the zone that it had.
         gone_us: when it was deleted; None while it is known, 0 if it never was.
+        pods: how many of its pods leave, or have left, by key of the taint; None where nobody counts them.
     """
 
     name: str
@@ -29,20 +30,23 @@ class GuardedNode(NamedTuple):
     zone: str | None = None
     labels: NodeLabels | None = None
     gone_us: int | None = None
+    pods: Mapping[str, int] | None = None
 
 
 class GuardedPart(NamedTuple):
     """The nodes of a cluster that are counted together.
 
     Attributes:
-        zone: their zone, empty for those without one, or of which it is not known; None for all nodes.
+        zone: their zone, empty for those without one, or of which it is not known; None for all zones.
+        node: the one node, whose pods are counted; None for all nodes.
     """
 
     zone: str | None = None
+    node: str | None = None
 
-    def has(self, zone: str | None) -> bool:
+    def has(self, node: str, zone: str | None) -> bool:
         """Whether a node of this zone is among them."""
-        return self.zone is None or self.zone == (zone or "")
+        return (self.zone is None or self.zone == (zone or "")) and self.node in (None, node)
 
 
 ALL_NODES: Final = GuardedPart()
@@ -54,10 +58,10 @@ class Covered(NamedTuple):
     part: GuardedPart
     span: Span
 
-    def has(self, at_us: int, zone: str | None) -> bool:
+    def has(self, at_us: int, node: str, zone: str | None) -> bool:
         """Whether a taint of a node of this zone belongs to it that came then."""
         from_us, to_us = self.span
-        return from_us <= at_us and (to_us is None or at_us <= to_us) and self.part.has(zone)
+        return from_us <= at_us and (to_us is None or at_us <= to_us) and self.part.has(node, zone)
 
 
 class NodePatterns:

@@ -1,7 +1,7 @@
-"""What a guard counts: nodes of one cluster whose taints of one key came within some time.
+"""What a guard counts: nodes of one cluster whose taints of one key came within some time, or the pods that leave them.
 
-Only instants of taints count, and zones, which are in rows, so every owner finds the same, in whatever order records
-came. What has left the nodes meanwhile does not change the count.
+Only instants of taints count, zones, and pods that leave or have left, all of which are in rows. So every owner finds
+the same, in whatever order records came. What has left the nodes meanwhile does not change the count.
 """
 
 import bisect
@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from evictstream.models.instants import SECOND_US
-from evictstream.models.messages.policy import GuardScope, PolicyGuard, PolicySpec
+from evictstream.models.messages.policy import GuardMeasure, GuardScope, PolicyGuard, PolicySpec
 from evictstream.models.steering.guarded_nodes import (
     ALL_NODES,
     Covered,
@@ -36,7 +36,7 @@ class Exceeded(NamedTuple):
         taint: key of the taint.
         part: the nodes that were counted.
         from_us: when the first of its taints came.
-        nodes: how many, of those whose taints came within the time of the guard.
+        counted: how many nodes or pods, of nodes whose taints came within the time of the guard.
         limit: how many are allowed.
         known: how many nodes are known, of those that are counted together.
     """
@@ -44,13 +44,16 @@ class Exceeded(NamedTuple):
     taint: str
     part: GuardedPart
     from_us: int
-    nodes: int
+    counted: int
     limit: int
     known: int
 
 
 def limit_of(guard: PolicyGuard, known: int) -> int:
-    """Return how many nodes a guard allows where so many are known; a share is rounded down, the lower one binds."""
+    """Return how many nodes or pods a guard allows where so many nodes are known.
+
+    A share of nodes is rounded down; the lower one of count and share binds.
+    """
     limits = [] if guard.count is None else [guard.count]
     if guard.share_percent is not None:
         limits.append(known * guard.share_percent // 100)
@@ -58,10 +61,10 @@ def limit_of(guard: PolicyGuard, known: int) -> int:
 
 
 class GuardCount:
-    """The nodes of one cluster as one guard counts them.
+    """The nodes of one cluster as one guard counts them, each as one, or as many as its pods that leave.
 
     A guard of evictions of some namespaces, owners or priorities counts each node that the rest of its selection
-    matches: which pods a node has is not looked at.
+    matches, and all of its pods that leave: whose they are is not looked at.
     """
 
     __slots__ = (
@@ -94,7 +97,7 @@ class GuardCount:
             excluded = None  # it leaves out some pods of a node, or nothing here
         self._excluded = None if excluded is None else NodePatterns(excluded, is_unknown_in=False)
         self._names_labels = self._selected.names_labels or (self._excluded is not None and self._excluded.names_labels)
-        self._taints: dict[str, Sequence[tuple[str, int]]] = {}  # of the nodes that are known, those that count
+        self._taints: dict[str, dict[str, tuple[int, int]]] = {}  # of nodes that are known: since when, as how much
         self._gone: dict[str, int] = {}  # until when deleted nodes count
         self._zones: dict[str, str] = {}  # of all these
         self._known: Counter[GuardedPart] = Counter()
@@ -114,17 +117,24 @@ class GuardCount:
         """Count the nodes of a part that are known, with those that were deleted just now."""
         return self._known[part]
 
-    def _part(self, zone: str) -> GuardedPart:
+    @property
+    def counts_pods(self) -> bool:
+        """Whether it has to see a node again when other pods of it leave."""
+        return self.guard.of is GuardMeasure.PODS
+
+    def _part(self, name: str, zone: str) -> GuardedPart:
         """Return with which nodes one of a zone is counted."""
-        return GuardedPart(zone) if self.guard.by is GuardScope.ZONE else ALL_NODES
+        if self.guard.by is GuardScope.ZONE:
+            return GuardedPart(zone)
+        return GuardedPart(node=name) if self.guard.by is GuardScope.NODE else ALL_NODES
 
     def see(self, node: GuardedNode) -> bool:
         """Take in a node that is new, has changed, or is gone; returns whether that changes anything."""
         before, zone = self._taints.get(node.name), node.zone or ""
-        taints = tuple(self._keys(node)) if node.gone_us is None and self._counts(node) else None
+        taints = dict(self._keys(node)) if node.gone_us is None and self._counts(node) else None
         if taints is not None and taints == before and zone == self._zones[node.name]:
             return False
-        was_known = before is not None or node.name in self._gone
+        was_known, was_in = before is not None or node.name in self._gone, self._zones.get(node.name)
         self._forget(node.name)
         if taints is not None:
             self._taints[node.name] = taints
@@ -133,26 +143,29 @@ class GuardCount:
         elif node.gone_us and (was_known or (not self._names_labels and self._counts(node))):
             self._gone[node.name] = node.gone_us + DELETED_NODE_COUNTS_US
             self._know(node.name, zone)
-        part = self._part(zone)
-        for key, since_us in taints or ():
+        part = self._part(node.name, zone)
+        for key, (since_us, weight) in (taints or {}).items():
             bisect.insort(self._arrivals.setdefault(key, {}).setdefault(part, []), (since_us, node.name))
-            self._look_from(key, part, since_us)
+            earlier = (before or {}).get(key)
+            if earlier is None or earlier[0] != since_us or earlier[1] < weight or zone != was_in:
+                self._look_from(key, part, since_us)
         return True
 
     def _know(self, name: str, zone: str) -> None:
+        part = self._part(name, zone)
         self._zones[name] = zone
-        self._known[self._part(zone)] += 1
-        self._recount.add(self._part(zone))
+        self._known[part] += 1
+        self._recount.add(part)
 
     def _forget(self, name: str) -> None:
         zone = self._zones.pop(name, None)
         if zone is None:
             return
-        part = self._part(zone)
+        part = self._part(name, zone)
         self._known[part] -= 1
         self._recount.add(part)
         self._gone.pop(name, None)
-        for key, since_us in self._taints.pop(name, ()):
+        for key, (since_us, _) in self._taints.pop(name, {}).items():
             parts = self._arrivals[key]
             arrivals = parts[part]
             del arrivals[bisect.bisect_left(arrivals, (since_us, name))]
@@ -166,12 +179,12 @@ class GuardCount:
         excluded = self._excluded
         return self._selected.match(node) and (excluded is None or excluded.names_taints or not excluded.match(node))
 
-    def _keys(self, node: GuardedNode) -> Iterator[tuple[str, int]]:
-        """Yield the keys of its taints that count, each once, and since when the newest of each is there."""
+    def _keys(self, node: GuardedNode) -> Iterator[tuple[str, tuple[int, int]]]:
+        """Yield the keys of its taints that count, each once, since when its newest is there, and as how much."""
         excluded = self._excluded if self._excluded is not None and self._excluded.match(node) else None
         for key, since_us in sorted(dict(sorted(node.taints, key=lambda taint: taint[1])).items()):
             if self._selected.match_taint(key) and not (excluded is not None and excluded.match_taint(key)):
-                yield key, since_us
+                yield key, (since_us, 1 if node.pods is None or not self.counts_pods else node.pods.get(key, 0))
 
     def exceeded(self, now_us: int, covered: Mapping[str, Sequence[Covered]]) -> list[Exceeded]:
         """Return what exceeds the guard since the last look, one for each key and part.
@@ -213,21 +226,24 @@ class GuardCount:
         whole = (one.span for one in covered if one.part in (part, ALL_NODES))
         open_from_us = min((begin_us for begin_us, end_us in whole if end_us is None), default=None)
         last = len(arrivals) if open_from_us is None else bisect.bisect_left(arrivals, (open_from_us, ""))
-        if last - first <= limit:
+        if last - first <= limit and not self.counts_pods:
             return None
         free = [
-            at_us
+            (at_us, self._taints[name][key][1])
             for at_us, name in arrivals[first:last]
-            if not any(one.has(at_us, self._zones[name]) for one in covered)
+            if not any(one.has(at_us, name, self._zones[name]) for one in covered)
         ]
-        begin = 0
-        for end, at_us in enumerate(free):
-            while at_us - free[begin] > within_us:
+        begin = counted = 0
+        for at_us, weight in free:
+            counted += weight
+            while at_us - free[begin][0] > within_us:
+                counted -= free[begin][1]
                 begin += 1
-            if end - begin >= limit:
-                nodes = bisect.bisect_right(free, free[begin] + within_us) - begin
+            if counted > limit:
+                from_us = free[begin][0]
+                counted = sum(weight for at_us, weight in free[begin:] if at_us <= from_us + within_us)
                 return Exceeded(
-                    taint=key, part=part, from_us=free[begin], nodes=nodes, limit=limit, known=self.known(part)
+                    taint=key, part=part, from_us=from_us, counted=counted, limit=limit, known=self.known(part)
                 )
         return None
 
@@ -265,7 +281,8 @@ class GuardCount:
         from_us, to_us = covered.span
         end = len(arrivals) if to_us is None else bisect.bisect_left(arrivals, (to_us + 1, ""))
         for place in range(bisect.bisect_left(arrivals, (from_us, "")), end):
-            if covered.part.has(self._zones[arrivals[place][1]]):
+            name = arrivals[place][1]
+            if covered.part.has(name, self._zones[name]):
                 yield arrivals[place]
 
     def _counted_in(self, key: str, part: GuardedPart) -> list[GuardedPart]:

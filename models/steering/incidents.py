@@ -6,15 +6,14 @@ as it says. It ends when the last of its taints is gone.
 """
 
 import hashlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 
 import msgspec
 
 from evictstream.models.instants import SECOND_US, microseconds
-from evictstream.models.messages.incident import IncidentState
-from evictstream.models.messages.policy import IncidentAnswer, IncidentVerdict
-from evictstream.models.steering.guarded_nodes import Covered, GuardedPart
+from evictstream.models.messages.incident import IncidentAnswer, IncidentState, IncidentVerdict
+from evictstream.models.steering.guarded_nodes import ALL_NODES, Covered, GuardedPart
 from evictstream.models.steering.guards import Exceeded
 from evictstream.models.steering.holds import Hold, Holder, Subject, share_us
 from evictstream.models.steering.policies import ClusterPolicy
@@ -36,11 +35,13 @@ class OpenIncident(msgspec.Struct, frozen=True, omit_defaults=True):
         taint: key of the taint.
         from_us: when the first of its taints came.
         opened_us: when it was found.
-        nodes: how many nodes there were then.
+        nodes: how many nodes there were then, or pods.
         limit: how many the guard allowed.
         known: of how many that were known.
         answered_us: when it was answered first, or let go; 0 if it was not.
         zone: of all its nodes, empty for nodes without a zone; None where nodes of all zones were counted together.
+        node: its one node, where the pods of each node were counted; else None.
+        of: what was counted; a text, as a later version may count something else.
     """
 
     id: str
@@ -53,29 +54,52 @@ class OpenIncident(msgspec.Struct, frozen=True, omit_defaults=True):
     known: int
     answered_us: int = 0
     zone: str | None = None
+    node: str | None = None
+    of: str = "nodes"
 
     @property
     def part(self) -> GuardedPart:
         """The nodes that were counted."""
-        return GuardedPart(self.zone)
+        return GuardedPart(self.zone, self.node)
 
 
-def open_incident(cluster: str, policy: str, exceeded: Exceeded, now_us: int) -> OpenIncident:
-    """Return a new incident."""
-    zone = exceeded.part.zone
-    place = () if zone is None else (zone,)
-    text = "\0".join((cluster, policy, exceeded.taint, str(exceeded.from_us), str(now_us), *place))
+def open_incident(cluster: str, policy: ClusterPolicy, exceeded: Exceeded, now_us: int) -> OpenIncident:
+    """Return a new incident of the guard of a policy."""
+    name, part, guard = policy.policy.name, exceeded.part, policy.guard
+    place = [text for text in (part.zone, part.node) if text is not None]
+    text = "\0".join((cluster, name, exceeded.taint, str(exceeded.from_us), str(now_us), *place))
     return OpenIncident(
         id=hashlib.blake2b(text.encode(), digest_size=_ID_BYTES).hexdigest(),
-        policy=policy,
+        policy=name,
         taint=exceeded.taint,
         from_us=exceeded.from_us,
         opened_us=now_us,
-        nodes=exceeded.nodes,
+        nodes=exceeded.counted,
         limit=exceeded.limit,
         known=exceeded.known,
-        zone=zone,
+        zone=part.zone,
+        node=part.node,
+        of="nodes" if guard is None else str(guard.of),
     )
+
+
+def found_together(found: Sequence[Exceeded], room: int) -> list[Exceeded]:
+    """Return what is to become incidents; where there is room for so many, or for fewer, those of a key are one.
+
+    The last room is for all nodes: no zone and no node is left out, as long as its key is not the one too many.
+    """
+    if len(found) < room:
+        return list(found)
+    together: dict[str, Exceeded] = {}
+    for one in found:
+        known = together.get(one.taint, one)
+        together[one.taint] = one._replace(
+            part=ALL_NODES,
+            from_us=min(one.from_us, known.from_us),
+            counted=one.counted if known is one else known.counted + one.counted,
+            known=one.known if known is one else known.known + one.known,
+        )
+    return list(together.values())
 
 
 class StandingIncident(NamedTuple):
@@ -133,7 +157,9 @@ class StandingIncident(NamedTuple):
     def hold(self, subject: Subject, now_us: int) -> Hold | None:
         """Return until when it holds an eviction of its cluster; None if it does not."""
         incident = self.incident
-        if subject.taint != incident.taint or not self.covered(now_us).has(subject.taint_since_us, subject.zone):
+        if subject.taint != incident.taint or not self.covered(now_us).has(
+            subject.taint_since_us, subject.node, subject.zone
+        ):
             return None
         if not self.policy.select(subject):
             return None

@@ -17,10 +17,11 @@ from typing import Final, NamedTuple
 import msgspec
 
 from evictstream.models.instants import MILLISECOND_US, SECOND_US, microseconds, moment_at
+from evictstream.models.messages.incident import IncidentAnswer
 from evictstream.models.messages.policy import (
     MOST_EARLIER_SPECS,
     EarlierSpec,
-    IncidentAnswer,
+    GuardMeasure,
     Policy,
     PolicyGuard,
     PolicyInFlight,
@@ -368,7 +369,16 @@ class Policies(msgspec.Struct, frozen=True):
     @property
     def has_guards(self) -> bool:
         """Whether a policy guards."""
-        return any(one.policy.spec is not None and one.policy.spec.guard is not None for one in self.standing.values())
+        return any(True for _ in self._guards())
+
+    @property
+    def counts_pods(self) -> bool:
+        """Whether a guard counts pods."""
+        return any(guard.of is GuardMeasure.PODS for guard in self._guards())
+
+    def _guards(self) -> Iterator[PolicyGuard]:
+        specs = (one.policy.spec for one in self.standing.values())
+        return (spec.guard for spec in specs if spec is not None and spec.guard is not None)
 
     def objection(self) -> str | None:
         """Return why nothing may be evicted at all: a record cannot be read; None if all can."""

@@ -137,6 +137,8 @@ class Firing:
         pod = aggregate.pods.get(uid)
         cost = len(changes.rows) // FORGOTTEN_PODS_PER_COST if pod is None else weight_of(aggregate.node, pod) - 1
         self._effects.put(changes, aggregate, outbox)
+        if not uid and self.guarding.counts_pods:  # it may have forgotten pods that have left
+            self.guarding.look_at_pods(aggregate)
         if changes.decisions and changes.decisions[-1].decision is _ISSUED:
             late_us = max(0, now_us - owed_us(aggregate, uid, now_us))
             self._config.counters.lateness.observe(late_us / SECOND_US)

@@ -15,10 +15,10 @@ from evictstream.models.eviction.held_attempts import guarded_node
 from evictstream.models.messages.incident import IncidentState
 from evictstream.models.steering.guarded_nodes import ALL_NODES, ALWAYS, Covered, GuardedPart
 from evictstream.models.steering.guards import GuardCount
-from evictstream.models.steering.incidents import MOST_INCIDENTS, open_incident, standing_incidents
+from evictstream.models.steering.incidents import MOST_INCIDENTS, found_together, open_incident, standing_incidents
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
     from evictstream.models.eviction import NodeAggregate
     from evictstream.models.eviction.cluster import Cluster
@@ -51,15 +51,28 @@ class Guarding:
     Attributes:
         idle: by cluster, by key and the nodes that are counted together, the policies whose guard allows fewer nodes
             than have a taint of this key, while no pod of these nodes has to leave for it: taints of nodes that start.
+        counts_pods: whether a guard counts pods.
         is_on: whether a policy guards, or did and has left incidents.
         uncounted: clusters that are still to be counted.
     """
 
-    __slots__ = ("_changed", "_clusters", "_guards", "_held", "_policies", "idle", "is_on", "uncounted")
+    __slots__ = (
+        "_changed",
+        "_clusters",
+        "_guards",
+        "_held",
+        "_pods_changed",
+        "_policies",
+        "counts_pods",
+        "idle",
+        "is_on",
+        "uncounted",
+    )
 
     def __init__(self, clusters: Clusters, held: HeldEvictions) -> None:
         """`held` has the policies of each turn."""
         self.idle: dict[str, dict[tuple[str, GuardedPart], set[str]]] = {}
+        self.counts_pods = False
         self.is_on = False
         self.uncounted: dict[str, None] = {}
         self._clusters = clusters
@@ -67,6 +80,7 @@ class Guarding:
         self._policies: Policies | None = None
         self._guards: dict[str, tuple[Guard, ...]] = {}
         self._changed: set[str] = set()  # clusters to be looked at
+        self._pods_changed: dict[str, set[str]] = {}  # by cluster, nodes of which other pods leave than were counted
 
     @property
     def is_new(self) -> bool:
@@ -84,18 +98,31 @@ class Guarding:
         if guards is None:
             self.uncounted[aggregate.cluster] = None
             return
-        node = guarded_node(aggregate)
+        node = guarded_node(aggregate, counts_pods=self.counts_pods)
         is_other = False
         for guard in guards:
             is_other |= guard.counted.see(node)
             self._changed.add(aggregate.cluster)
         if is_other and aggregate.cluster in self.idle:  # its pods may have to leave among other nodes than before
-            self.moved(aggregate, [(None, pod.eviction) for pod in aggregate.pods.values()])
+            self._end_idle(aggregate, [(None, pod.eviction) for pod in aggregate.pods.values()])
 
-    def moved(self, aggregate: NodeAggregate, moves: Iterable[Move]) -> None:
-        """Take in what has become of evictions; only while something is `idle`."""
+    def moved(self, aggregate: NodeAggregate, moves: Sequence[Move]) -> None:
+        """Take in what has become of evictions; only while `is_on`."""
+        if self.counts_pods and any(
+            before is None or after is None or before.due.taint.key != after.due.taint.key for before, after in moves
+        ):
+            self.look_at_pods(aggregate)
+        if self.idle:
+            self._end_idle(aggregate, moves)
+
+    def look_at_pods(self, aggregate: NodeAggregate) -> None:
+        """Have the pods of a node counted with the next look, as some of them have come or are forgotten."""
+        self._pods_changed.setdefault(aggregate.cluster, set()).add(aggregate.name)
+        self._changed.add(aggregate.cluster)
+
+    def _end_idle(self, aggregate: NodeAggregate, moves: Iterable[Move]) -> None:
         idle, node = self.idle.get(aggregate.cluster, {}), aggregate.node
-        parts = {ALL_NODES, GuardedPart("" if node is None else node.zone or "")}
+        parts = (ALL_NODES, GuardedPart("" if node is None else node.zone or ""), GuardedPart(node=aggregate.name))
         for key in {after.due.taint.key for _, after in moves if after is not None and after.state is not _DONE}:
             for part in parts:
                 if idle.pop((key, part), None) is not None:
@@ -124,7 +151,7 @@ class Guarding:
             left -= 1 + len(self._clusters.named(cluster).nodes)
             self._count(cluster)
         changed, self._changed = self._changed, set()
-        for cluster in sorted(changed):
+        for cluster in sorted(changed.difference(self.uncounted)):
             self._look(self._clusters.named(cluster), now_us, outbox)
 
     def ensure(self, cluster: str, now_us: int, outbox: Outbox) -> None:
@@ -168,6 +195,7 @@ class Guarding:
         names = [cluster.name for cluster in self._clusters.by_key.values()]
         self.is_on = policies.has_guards or any(self._clusters.named(name).state.incidents for name in names)
         before, self._guards = self._guards, {}
+        self.counts_pods = policies.counts_pods
         self.uncounted = dict.fromkeys(names) if self.is_on else {}
         if not self.is_on:  # no turn looks at what has changed
             self._changed.clear()
@@ -197,12 +225,13 @@ class Guarding:
         self._guards[name] = guards
         self._changed.add(name)
         for aggregate in cluster.nodes.values() if guards else ():
-            node = guarded_node(aggregate)
+            node = guarded_node(aggregate, counts_pods=self.counts_pods)
             for guard in guards:
                 guard.counted.see(node)
 
     def _look(self, cluster: Cluster, now_us: int, outbox: Outbox) -> None:
         """Begin and end the incidents of a cluster."""
+        self._count_pods(cluster)
         before = cluster.state.incidents
         covered: dict[str, dict[str, list[Covered]]] = {}
         kept: list[OpenIncident] = []
@@ -224,7 +253,8 @@ class Guarding:
                 for one in count.exceeded(now_us, covered.get(name, {}))
                 if self._has_to_leave(cluster, name, one, count)
             ]
-            kept += [open_incident(cluster.name, name, exceeded, now_us) for exceeded in found]
+            found = found_together(found, MOST_INCIDENTS - len(kept))
+            kept += [open_incident(cluster.name, policy, exceeded, now_us) for exceeded in found]
         after = tuple(kept[:MOST_INCIDENTS])
         if len(after) < len(before) == MOST_INCIDENTS:  # there is room for what was left out
             for guard in self._guards.get(cluster.name, ()):
@@ -236,6 +266,16 @@ class Guarding:
         if not cluster.nodes:
             self._guards.pop(cluster.name, None)
             self.idle.pop(cluster.name, None)
+
+    def _count_pods(self, cluster: Cluster) -> None:
+        """Count the pods of the nodes of which others leave than were counted."""
+        guards = [guard.counted for guard in self._guards.get(cluster.name, ()) if guard.counted.counts_pods]
+        for name in self._pods_changed.pop(cluster.name, ()):
+            aggregate = cluster.nodes.get(name)
+            if aggregate is not None:
+                node = guarded_node(aggregate, counts_pods=True)
+                for counted in guards:
+                    counted.see(node)
 
     def _has_to_leave(self, cluster: Cluster, policy: str, exceeded: Exceeded, count: GuardCount) -> bool:
         """Whether any pod has to leave for a taint; if not, it is looked for once, and `moved` tells of the first."""

@@ -20,6 +20,7 @@ from evictstream.models.messages.incident import (
     Incident,
     LosingOwner,
 )
+from evictstream.models.messages.policy import GuardMeasure
 from evictstream.models.messages.vocabulary import API_VERSION
 
 if TYPE_CHECKING:
@@ -209,6 +210,8 @@ def _record(
         revision=policy.revision,
         taint=incident.taint,
         zone=incident.zone,
+        node=incident.node,
+        of="pods" if incident.of == GuardMeasure.PODS else "nodes",
         state=standing.state(now_us),
         since=instant_text(incident.from_us),
         opened_at=instant_text(incident.opened_us),

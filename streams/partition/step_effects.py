@@ -113,10 +113,11 @@ class StepEffects:
         self._count(aggregate, [(None, aggregate.pods[uid].eviction) for uid in uids])
 
     def _count(self, aggregate: NodeAggregate, moves: Sequence[Move]) -> None:
-        if self.guarding.is_on and has_to_count(aggregate):
-            self.guarding.see(aggregate)
-        if moves and self.guarding.idle:
-            self.guarding.moved(aggregate, moves)
+        if self.guarding.is_on:
+            if has_to_count(aggregate):
+                self.guarding.see(aggregate)
+            if moves and (self.guarding.idle or self.guarding.counts_pods):
+                self.guarding.moved(aggregate, moves)
         levels = self.levels.get(aggregate.cluster)
         if levels is None:
             levels = self.levels[aggregate.cluster] = ClusterLevels()

@@ -8,6 +8,7 @@ from tests.mutations.matching import Change
 
 HELD = "tests/streams/partition/test_guards_held.py"
 BY_ZONE = "tests/streams/partition/test_guards_by_zone.py"
+OF_PODS = "tests/streams/partition/test_guards_of_pods.py"
 MACHINE = "tests/streams/partition/test_guards_machine.py"
 PUBLISHED = "tests/streams/partition/test_published_incidents.py"
 
@@ -177,13 +178,20 @@ OF_GUARDS = (
     ),
     Mutation(
         "never look again for a pod that has to leave",
-        (Change(product.GUARDING, "Guarding.moved", "self._changed.add(aggregate.cluster)", "pass"),),
+        (Change(product.GUARDING, "Guarding._end_idle", "self._changed.add(aggregate.cluster)", "pass"),),
         (HELD,),
     ),
     Mutation(
         "hold all zones for the fault of one",
-        (Change(product.STEERING_INCIDENTS, "OpenIncident.part", "GuardedPart(self.zone)", "GuardedPart()"),),
-        (BY_ZONE, MACHINE),
+        (
+            Change(
+                product.STEERING_INCIDENTS,
+                "OpenIncident.part",
+                "GuardedPart(self.zone, self.node)",
+                "GuardedPart(None, self.node)",
+            ),
+        ),
+        (BY_ZONE,),
     ),
     Mutation(
         "count the nodes of all zones together",
@@ -192,22 +200,100 @@ OF_GUARDS = (
     ),
     Mutation(
         "take the share of a zone of all nodes",
-        (Change(product.STEERING_GUARDS, "GuardCount._take_limits", "self._known[part]", "sum(self._known.values())"),),
-        (BY_ZONE, MACHINE),
+        (
+            Change(
+                product.STEERING_GUARDS,
+                "GuardCount._take_limits",
+                "known = self._known[part]",
+                "known = sum(self._known.values())",
+            ),
+        ),
+        (BY_ZONE,),
     ),
     Mutation(
         "forget the zone of a deleted node after a takeover",
         (Change(product.HELD_ATTEMPTS, "guarded_node", "zone=left.zone", "zone=None"),),
-        (BY_ZONE, MACHINE),
+        (BY_ZONE,),
     ),
     Mutation(
         "count a node in the zone that it had before",
         (Change(product.STEERING_GUARDS, "GuardCount.see", "zone == self._zones[node.name]", "True"),),
-        (BY_ZONE, MACHINE),
+        (BY_ZONE,),
     ),
     Mutation(
         "overlook that a node brings its leaving pods to another zone",
         (Change(product.GUARDING, "Guarding.see", "is_other and aggregate.cluster in self.idle", "False"),),
         (BY_ZONE,),
+    ),
+    Mutation(
+        "let pods that have left make room for others",
+        (Change(product.LEAVING_PODS, "leaving_pods", "memory.evicted_for in since_us", "False"),),
+        (OF_PODS, MACHINE),
+    ),
+    Mutation(
+        "forget for which taint a pod has left",
+        (
+            Change(
+                product.POD_STEPS,
+                "_remove",
+                "step.remember_pod(pod.uid, version, pod.opened, pod.eviction)",
+                "step.remember_pod(pod.uid, version, pod.opened)",
+            ),
+        ),
+        (OF_PODS,),
+    ),
+    Mutation(
+        "forget after a takeover for which taint a pod has left",
+        (Change(product.ROW_VALUES, "deleted_pod_value", "evicted_for=memory.evicted_for", 'evicted_for=""'),),
+        (OF_PODS,),
+    ),
+    Mutation(
+        "count pods that have left for an earlier taint",
+        (
+            Change(
+                product.LEAVING_PODS,
+                "leaving_pods",
+                "memory.evicted_us >= since_us[memory.evicted_for]",
+                "True",
+            ),
+        ),
+        (OF_PODS,),
+    ),
+    Mutation(
+        "count pods that have left for as long as nobody takes over",
+        (Change(product.FIRING, "Firing._wake", "not uid and self.guarding.counts_pods", "False"),),
+        (OF_PODS,),
+    ),
+    Mutation(
+        "overlook pods that have to leave later",
+        (Change(product.GUARDING, "Guarding.moved", "self.look_at_pods(aggregate)", "pass"),),
+        (OF_PODS,),
+    ),
+    Mutation(
+        "count the pods of all nodes together",
+        (Change(product.STEERING_GUARDS, "GuardCount._part", "self.guard.by is GuardScope.NODE", "False"),),
+        (OF_PODS,),
+    ),
+    Mutation(
+        "hold all nodes for the pods of one",
+        (
+            Change(
+                product.STEERING_INCIDENTS,
+                "OpenIncident.part",
+                "GuardedPart(self.zone, self.node)",
+                "GuardedPart(self.zone)",
+            ),
+        ),
+        (OF_PODS,),
+    ),
+    Mutation(
+        "let nodes go for which a cluster has no room for incidents",
+        (Change(product.STEERING_INCIDENTS, "found_together", "len(found) < room", "True"),),
+        (OF_PODS,),
+    ),
+    Mutation(
+        "drop the incidents of a cluster that is not counted yet",
+        (Change(product.GUARDING, "Guarding.turn", "changed.difference(self.uncounted)", "changed"),),
+        (OF_PODS,),
     ),
 )

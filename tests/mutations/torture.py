@@ -180,8 +180,8 @@ BY_TORTURE = (
             Change(
                 product.GUARDING,
                 "Guarding._look",
-                "count.has_any(incident.taint, span)",
-                "len(count.of_span(incident.taint, span)) > incident.limit",
+                "count.has_any(incident.taint, covers)",
+                "len(count.of_span(incident.taint, covers)) > incident.limit",
             ),
         ),
         (STORMS,),

@@ -80,7 +80,10 @@ EVICTIONS: Final = (
             "{{ $labels.cluster }}: an incident of policy {{ $labels.policy }} has waited for a person "
             "for {{ $value | humanizeDuration }}"
         ),
-        description="More nodes have a taint than its guard allows. Their pods stay until somebody approves.",
+        description=(
+            "More nodes have a taint, or more pods leave for it, than a guard allows. "
+            "They stay until somebody approves."
+        ),
     ),
     Alert(
         name="EvictstreamBrakeStands",

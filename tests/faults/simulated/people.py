@@ -15,7 +15,8 @@ import msgspec
 from evictstream.kit.oracle import BrakeRecord
 from evictstream.models.instants import moment_at
 from evictstream.models.messages.codec import encode
-from evictstream.models.messages.policy import IncidentAnswer, IncidentVerdict, Policy, PolicySpec
+from evictstream.models.messages.incident import IncidentAnswer, IncidentVerdict
+from evictstream.models.messages.policy import Policy, PolicySpec
 from evictstream.models.steering.policies import NO_POLICIES, StandingPolicy
 from tests.faults.objects import Json
 from tests.faults.plan import Plan, PolicyChange

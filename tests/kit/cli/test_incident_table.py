@@ -25,3 +25,12 @@ def test_an_incident_names_its_zone(zone: dict[str, str], cell: str, words: str)
     column = next(one for one in incidents_kind(lambda: 0).columns if one.title == "ZONE")
     assert column.cell(incident) == cell
     assert words in "\n".join(incident_lines(incident))
+
+
+def test_an_incident_of_pods_names_its_node() -> None:
+    incident = decode_incident(json.dumps(INCIDENT | {"node": "n7", "of": "pods"}))
+    cells = {one.title: one.cell(incident) for one in incidents_kind(lambda: 0).columns}
+    assert (cells["NODE"], cells["ZONE"], cells["ALLOWED"]) == ("n7", "-", "3 pods")
+    assert "is on node n7 since 2026-11-21T12:02:16.000000Z; policy large allows 3 pods" in "\n".join(
+        incident_lines(incident)
+    )

@@ -13,7 +13,7 @@ import pytest
 
 from evictstream.kit.cli import incidents
 from evictstream.models.instants import SECOND_US, instant_us
-from evictstream.models.messages.policy import IncidentVerdict
+from evictstream.models.messages.incident import IncidentVerdict
 from evictstream.streams.broker.admin import declare_topics
 from evictstream.streams.cli.output import OutputFormat
 from evictstream.streams.errors import ExitCode

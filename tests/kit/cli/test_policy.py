@@ -186,11 +186,28 @@ def test_a_file_has_several_policies(tmp_path: Path) -> None:
             "name: a\nguard: {moreThan: {share: 101%}, within: 5m}\n", ["moreThan.share is not a share"], id="101 %"
         ),
         pytest.param(
-            "name: a\nguard: {moreThan: {count: 3}, within: 5m, of: pods}\n", ["guard.of is not nodes"], id="pods"
+            "name: a\nguard:\n  moreThan: {count: 3}\n  of: owners\n  within: 5m\n",
+            ["p.yaml:4: guard.of is neither nodes nor pods"],
+            id="owners",
+        ),
+        pytest.param(
+            "name: a\nguard: {moreThan: {count: 3}, within: 5m, by: node}\n",
+            ["p.yaml:2: guard counts nodes by node, where there is one: count its pods, with `of: pods`"],
+            id="one node of a node",
+        ),
+        pytest.param(
+            "name: a\nguard: {moreThan: {share: 3%}, within: 5m, of: pods}\n",
+            ["p.yaml:2: guard has a share, which is of nodes: give a count of pods"],
+            id="a share of pods",
+        ),
+        pytest.param(
+            "name: a\nguard: {moreThan: {count: 3}, within: 2h, of: pods}\n",
+            ["p.yaml:2: guard counts pods within more than 1h: so long those that have left are remembered"],
+            id="too long for pods",
         ),
         pytest.param(
             "name: a\nguard:\n  moreThan: {count: 3}\n  within: 5m\n  by: rack\n",
-            ["p.yaml:5: guard.by is neither taintKey nor zone"],
+            ["p.yaml:5: guard.by is neither taintKey nor zone nor node"],
             id="rack",
         ),
         pytest.param(

@@ -13,7 +13,7 @@ from evictstream.kit.see.policies import clauses_text, held_change
 from evictstream.kit.see.steering import Steering
 from evictstream.kit.see.stored_state import StoredState
 from evictstream.models.instants import SECOND_US
-from evictstream.models.messages.policy import GuardScope, PolicyGuard, PolicySpec
+from evictstream.models.messages.policy import GuardMeasure, GuardScope, PolicyGuard, PolicySpec
 from evictstream.models.steering.policies import NO_POLICIES
 from evictstream.streams.settings import Settings
 from tests.models.steering.test_policies import policy_record
@@ -68,6 +68,18 @@ def test_a_dry_run_counts_each_zone_by_itself() -> None:
     assert (found.zone, found.nodes, found.limit, found.known) == ("b", NODES - 4, 4, NODES - 4)
 
 
+def test_a_dry_run_counts_pods() -> None:
+    world = Storm()
+    world.storm(range(4))
+    world.run(400)
+    world.pod_gone("goes-0", 0)
+    spec = {"guard": {"count": 7, "of": "pods", "withinSeconds": 600}}
+    after = Steering(policies=NO_POLICIES.with_record(b"p1", policy_record("p1", spec=spec), world.now_us // 1000))
+    (cluster,) = state_of(world).clusters()
+    (found,) = found_incidents(cluster, after, world.now_us)
+    assert (found.of, found.nodes, found.limit) == ("pods", 8, 7)
+
+
 def test_a_dry_run_without_the_guard_releases_what_it_holds() -> None:
     world = Storm(**GUARD)
     world.storm(range(NODES))
@@ -81,6 +93,8 @@ def test_a_guard_is_told_in_words() -> None:
     assert clauses_text(PolicySpec(guard=guard)) == "guard above 20 or 10% of nodes per taint key within 10m"
     guard = PolicyGuard(count=20, by=GuardScope.ZONE, within_seconds=600)
     assert clauses_text(PolicySpec(guard=guard)) == "guard above 20 of nodes per taint key and zone within 10m"
+    guard = PolicyGuard(count=20, of=GuardMeasure.PODS, by=GuardScope.NODE, within_seconds=600)
+    assert clauses_text(PolicySpec(guard=guard)) == "guard above 20 pods per taint key and node within 10m"
 
 
 def test_the_live_rows_name_what_somebody_has_to_answer() -> None:

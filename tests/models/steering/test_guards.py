@@ -11,9 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evictstream.models.instants import SECOND_US
-from evictstream.models.messages.policy import GuardScope, PolicyGuard, PolicySelection, PolicySpec
+from evictstream.models.messages.policy import GuardMeasure, GuardScope, PolicyGuard, PolicySelection, PolicySpec
 from evictstream.models.steering.guarded_nodes import ALL_NODES, ALWAYS, Covered, GuardedNode, GuardedPart, Span
 from evictstream.models.steering.guards import Exceeded, GuardCount
+from evictstream.models.steering.incidents import found_together
 from evictstream.models.steering.node_counts import DELETED_NODE_COUNTS_US
 
 WITHIN = 10
@@ -143,11 +144,11 @@ def test_each_zone_exceeds_by_itself() -> None:
     count = GuardCount(PolicySpec(guard=BY_ZONE), "lab")
     for number in range(7):
         count.see(node(f"n{number}", "k", at=number, zone="ab"[number % 2]))
-    found = {one.part.zone: (one.nodes, one.known) for one in count.exceeded(0, {})}
+    found = {one.part.zone: (one.counted, one.known) for one in count.exceeded(0, {})}
     assert found == {"a": (4, 4), "b": (3, 3)}
 
 
-@pytest.mark.parametrize("by", GuardScope)
+@pytest.mark.parametrize("by", [GuardScope.TAINT_KEY, GuardScope.ZONE])
 def test_an_incident_counted_otherwise_covers_its_nodes(by: GuardScope) -> None:
     """The guard of a policy may have counted by zone before, or not."""
     count = GuardCount(PolicySpec(guard=PolicyGuard(count=2, within_seconds=WITHIN, by=by)), "lab")
@@ -156,14 +157,55 @@ def test_an_incident_counted_otherwise_covers_its_nodes(by: GuardScope) -> None:
     of_a, of_all = Covered(GuardedPart("a"), ALWAYS), everywhere()
     assert count.of_span("k", of_a) == ["n0", "n2", "n4"]
     assert len(count.of_span("k", of_all)) == 6
-    assert [one.nodes for one in count.exceeded(0, {"k": [of_a]})] == [3]
+    assert [one.counted for one in count.exceeded(0, {"k": [of_a]})] == [3]
     count.look_again("k", GuardedPart("b"))
     assert count.exceeded(0, {"k": [of_all]}) == []
 
 
+PODS = st.lists(st.tuples(st.integers(0, 40), st.integers(0, 5)), min_size=1, max_size=10)
+
+
+@given(PODS, st.integers(0, 12), st.booleans())
+def test_pods_count_over_the_nodes_of_each_time(nodes: list[tuple[int, int]], limit: int, is_late: bool) -> None:  # noqa: FBT001 - a case
+    """Also if they are told to leave after the taint has come."""
+    of_pods = PolicyGuard(count=limit, of=GuardMeasure.PODS, within_seconds=WITHIN)
+    count = GuardCount(PolicySpec(guard=of_pods), "lab")
+    if is_late:
+        for number, (at, _) in enumerate(nodes):
+            count.see(node(f"n{number}", "k", at=at, pods={}))
+        assert count.exceeded(0, {}) == []
+    for number, (at, pods) in enumerate(nodes):
+        count.see(node(f"n{number}", "k", at=at, pods={"k": pods}))
+    windows = {begin: sum(pods for at, pods in nodes if begin <= at <= begin + WITHIN) for begin, _ in nodes}
+    found = count.exceeded(0, {})
+    assert bool(found) == any(most > limit for most in windows.values())
+    for exceeded in found:
+        assert windows[exceeded.from_us // SECOND_US] == exceeded.counted > limit
+
+
+def test_fewer_pods_are_no_reason_to_look() -> None:
+    of_pods = PolicyGuard(count=3, of=GuardMeasure.PODS, within_seconds=WITHIN)
+    count = GuardCount(PolicySpec(guard=of_pods), "lab")
+    for pods in (4, 3, 2):
+        count.see(node("n", "k", pods={"k": pods}))
+        assert bool(count.exceeded(0, {})) == (pods == 4)
+    count.see(node("n", "k", pods={"k": 4}))
+    assert len(count.exceeded(0, {})) == 1
+
+
+def test_where_there_is_no_room_incidents_are_of_all_nodes() -> None:
+    found = [
+        Exceeded("k", GuardedPart(node=f"n{number}"), from_us=9 - number, counted=5, limit=4, known=1)
+        for number in range(5)
+    ]
+    assert found_together(found, 6) == found
+    assert found_together(found, 5) == [Exceeded("k", ALL_NODES, from_us=5, counted=25, limit=4, known=5)]
+    assert [one.taint for one in found_together([*found, found[0]._replace(taint="other")], 0)] == ["k", "other"]
+
+
 @pytest.mark.slow
 def test_the_cost_of_a_storm_is_near_linear() -> None:
-    def lines(nodes: int) -> int:
+    def lines(nodes: int, guard: PolicyGuard) -> int:
         seen = 0
 
         def trace(_: FrameType, event: str, __: object) -> Any:
@@ -171,15 +213,21 @@ def test_the_cost_of_a_storm_is_near_linear() -> None:
             seen += event == "line"
             return trace
 
-        count = GuardCount(PolicySpec(guard=PolicyGuard(share_percent=100, within_seconds=600)), "lab")
+        count = GuardCount(PolicySpec(guard=guard), "lab")
         sys.settrace(trace)
         try:
             for number in range(nodes):
-                count.see(node(f"n{number}", "k", at=number // 10))
+                count.see(node(f"n{number}", "k", at=number // 10, zone="abc"[number % 3], pods={"k": 9}))
                 if number % 10 == 0:
                     count.exceeded(number, {})
         finally:
             sys.settrace(None)
         return seen
 
-    assert lines(2_000) < 2.5 * lines(1_000)
+    guards = (
+        PolicyGuard(share_percent=100, within_seconds=600),
+        PolicyGuard(count=100_000, of=GuardMeasure.PODS, within_seconds=60),
+        PolicyGuard(share_percent=100, within_seconds=600, by=GuardScope.ZONE),
+    )
+    for guard in guards:
+        assert lines(2_000, guard) < 2.5 * lines(1_000, guard)

@@ -46,10 +46,8 @@ class Storm(Braked):
         self.spec = spec
         for number in range(nodes):
             self.node(number)
-            for name, seconds in (("stays", STAY_SECONDS), ("goes", None)):
-                tolerations = [] if seconds is None else [{"operator": "Exists", "tolerationSeconds": seconds}]
-                meta = {"namespace": "x", "name": f"{name}-{number}", "uid": f"{name}-{number}"}
-                self.put("lab", "pods", "Pod", meta, {"nodeName": f"n{number}", "tolerations": tolerations})
+            self.pod(f"stays-{number}", number, STAY_SECONDS)
+            self.pod(f"goes-{number}", number)
         if spec:
             self.apply(spec)
         self.run(0.1)
@@ -62,6 +60,22 @@ class Storm(Braked):
         meta: dict[str, Any] = {"name": f"n{number}", "uid": f"n{number}", "labels": in_zone(zone)}
         taints = [{"key": key, "effect": "NoExecute"} for key in keys]
         self.put("lab", "nodes", "Node", meta, {"taints": taints, **spec})
+
+    def pod_gone(self, name: str, number: int) -> None:
+        """Tell that a pod of a node is deleted."""
+        meta = {"namespace": "x", "name": name, "uid": name, "resourceVersion": str(self.offset + 100)}
+        pod = {"kind": "Pod", "metadata": meta, "spec": {"nodeName": f"n{number}"}}
+        self.raw("lab", "pods", {"cluster": "lab", "type": "DELETED", "object": pod})
+
+    def pod(self, name: str, number: int, seconds: int | None = None) -> None:
+        """Add a pod to a node that tolerates all taints for so long; None for not at all, negative for ever."""
+        toleration = (
+            {"operator": "Exists"}
+            if seconds is None or seconds < 0
+            else {"operator": "Exists", "tolerationSeconds": seconds}
+        )
+        spec = {"nodeName": f"n{number}", "tolerations": [] if seconds is None else [toleration]}
+        self.put("lab", "pods", "Pod", {"namespace": "x", "name": name, "uid": name}, spec)
 
     def delete(self, number: int) -> None:
         meta = {"name": f"n{number}", "uid": f"n{number}", "resourceVersion": str(self.offset + 100)}

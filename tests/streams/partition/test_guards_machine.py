@@ -11,53 +11,67 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from evictstream.models.instants import SECOND_US, instant_text, instant_us
 from evictstream.models.steering.incidents import OpenIncident
 from tests.harness.examples import examples
-from tests.streams.partition.storms import NODES, SPREAD, Storm
+from tests.streams.partition.storms import NODES, SPREAD, STAY_SECONDS, Storm
 from tests.streams.worker.story import NOON_US
 
 WITHIN = 120
 TEN_MINUTES = 600
+REMEMBERED = 3_600
 KEYS = ("agent", "dead")
 ZONES = ("a", "b", "")
 PERCENT = 100
 
 
 class Happened(NamedTuple):
-    """One thing of the log: at a second, nodes have other taints or zones, are deleted, or an incident is answered."""
+    """One thing of the log: at a second, nodes have other taints or zones, are deleted, pods come or go, and so on."""
 
     at: int
     nodes: tuple[tuple[int, str], ...] = ()  # with the zone of each
     key: str | None = None
     is_deleted: bool = False
     answered: Place | None = None
+    pod: Pod | None = None  # that comes, or has gone
+
+
+class Pod(NamedTuple):
+    """A pod of a node, and since when it is gone and when it was evicted; None for not."""
+
+    name: str
+    number: int
+    gone: int | None = None
+    evicted: float | None = None
 
 
 class Place(NamedTuple):
-    """Which incident: its key, its zone (None for all), and its beginning."""
+    """Which incident: its key, its zone and its node (None for all), and its beginning."""
 
     key: str
     zone: str | None
+    node: int | None
     begin: int
 
 
 class Node(NamedTuple):
-    """A node: its zone, and since when it has its taint."""
+    """A node: its number, its zone, and since when it has its taint."""
 
+    number: int
     zone: str
     key: str | None = None
     since: int = 0
 
 
 class Naive:
-    """Finds which incidents stand after a log, by counting all nodes anew after each of its entries."""
+    """Finds which incidents stand after a log, by counting all nodes and pods anew after each of its entries."""
 
-    def __init__(self, count: int | None, share: int | None, *, is_by_zone: bool) -> None:
+    def __init__(self, count: int | None, share: int | None, *, of: str, by: str) -> None:
         self.count, self.share = count, share
-        self.is_by_zone = is_by_zone
+        self.of, self.by = of, by
         self.log: list[Happened] = []
 
     def incidents(self) -> dict[Place, int | None]:
         """When each was answered."""
-        nodes = {number: Node("a") for number in range(NODES)}
+        nodes = {number: Node(number, "a") for number in range(NODES)}
+        pods = {name: Pod(name, number) for number in range(NODES) for name in (f"goes-{number}", f"stays-{number}")}
         deleted: dict[int, tuple[int, str]] = {}
         found: dict[Place, int | None] = {}
         for one in self.log:
@@ -69,7 +83,9 @@ class Naive:
                     continue
                 deleted.pop(number, None)
                 since = before.since if before is not None and before.key == one.key else one.at
-                nodes[number] = Node(zone, one.key, since)
+                nodes[number] = Node(number, zone, one.key, since)
+            if one.pod is not None:
+                pods[one.pod.name] = one.pod
             if one.answered is not None and found[one.answered] is None:
                 found[one.answered] = one.at
             found = {
@@ -77,31 +93,64 @@ class Naive:
             }
             known = [node.zone for node in nodes.values()]
             known += [zone for at, zone in deleted.values() if one.at < at + TEN_MINUTES]
-            for part in ZONES if self.is_by_zone else (None,):
-                found |= self._new(part, nodes, found, sum(part in (None, each) for each in known))
+            weights = {node: self._weight(node, pods, one.at) for node in nodes.values()}
+            with_pods = {pod.number for pod in pods.values() if pod.gone is None}
+            for part in self._parts():
+                there = {node: weight for node, weight in weights.items() if is_in(part, node)}
+                found |= self._new(part, there, found, sum(part[0] in (None, zone) for zone in known), with_pods)
         return found
+
+    def _parts(self) -> list[tuple[str | None, int | None]]:
+        if self.by == "zone":
+            return [(zone, None) for zone in ZONES]
+        return [(None, number) for number in range(NODES)] if self.by == "node" else [(None, None)]
+
+    def _weight(self, node: Node, pods: dict[str, Pod], now: int) -> int:
+        """Count the pods of a node, and those that were evicted since its taint came, for an hour."""
+        if self.of == "nodes":
+            return 1
+        there = [pod for pod in pods.values() if pod.number == node.number]
+        return sum(
+            pod.gone is None or (pod.evicted is not None and pod.evicted >= node.since and now < pod.gone + REMEMBERED)
+            for pod in there
+        )
 
     @staticmethod
     def covers(place: Place, answered: int | None, node: Node) -> bool:
         to = node.since if answered is None else answered
-        return node.key == place.key and place.zone in (None, node.zone) and place.begin <= node.since <= to
+        return node.key == place.key and is_in(place[1:3], node) and place.begin <= node.since <= to
 
     def _new(
-        self, zone: str | None, nodes: dict[int, Node], found: dict[Place, int | None], known: int
+        self,
+        part: tuple[str | None, int | None],
+        nodes: dict[Node, int],
+        found: dict[Place, int | None],
+        known: int,
+        with_pods: set[int],
     ) -> dict[Place, int | None]:
         limits = [] if self.count is None else [self.count]
         limits += [] if self.share is None else [known * self.share // PERCENT]
         new: dict[Place, int | None] = {}
         for key in KEYS:
-            of_key = [node for node in nodes.values() if node.key == key and zone in (None, node.zone)]
-            covered = [node for node in of_key if any(self.covers(*one, node) for one in found.items())]
-            free = sorted(node.since for node in of_key if node not in covered)
-            for end in free:
-                within = [begin for begin in free if end - WITHIN <= begin <= end]
-                if len(within) > min(limits):
-                    new[Place(key, zone, within[0])] = None
+            of_key = {node: weight for node, weight in nodes.items() if node.key == key}
+            if not with_pods & {node.number for node in of_key}:
+                continue
+            free = sorted(
+                (node.since, weight)
+                for node, weight in of_key.items()
+                if not any(self.covers(*one, node) for one in found.items())
+            )
+            for end, _ in free:
+                within = [(begin, weight) for begin, weight in free if end - WITHIN <= begin <= end]
+                if sum(weight for _, weight in within) > min(limits):
+                    new[Place(key, *part, within[0][0])] = None
                     break
         return new
+
+
+def is_in(part: tuple[str | None, int | None], node: Node) -> bool:
+    zone, number = part
+    return zone in (None, node.zone) and number in (None, node.number)
 
 
 class GuardedCluster(RuleBasedStateMachine):
@@ -113,26 +162,32 @@ class GuardedCluster(RuleBasedStateMachine):
     @initialize(
         count=st.none() | st.integers(0, 4),
         share=st.none() | st.sampled_from([0, 10, 25, 34, 50, 100]),
-        is_by_zone=st.booleans(),
+        by=st.sampled_from(["taintKey", "zone", "node"]),
+        of=st.sampled_from(["nodes", "pods"]),
     )
-    def begin(self, count: int | None, share: int | None, is_by_zone: bool) -> None:  # noqa: FBT001 - a case
+    def begin(self, count: int | None, share: int | None, by: str, of: str) -> None:
+        of = "pods" if by == "node" else of
+        share = share if of == "nodes" else None
         count = 2 if count is None and share is None else count
         guard: dict[str, Any] = {"withinSeconds": WITHIN}
         guard |= {} if count is None else {"count": count}
         guard |= {} if share is None else {"sharePercent": share}
-        guard |= {"by": "zone"} if is_by_zone else {}
-        self.world, self.naive = Storm(guard=guard), Naive(count, share, is_by_zone=is_by_zone)
+        guard |= {"of": of, "by": by}
+        self.world, self.naive = Storm(guard=guard), Naive(count, share, of=of, by=by)
         self.answers: list[dict[str, Any]] = []
         self.verdicts: dict[Place, str] = {}
         self.approved: set[Place] = set()
-        self.nodes = [Node("a")] * NODES
+        self.nodes = [Node(number, "a") for number in range(NODES)]
+        self.pods = {name: number for number in range(NODES) for name in (f"goes-{number}", f"stays-{number}")}
         self.zones: list[list[tuple[int, str]]] = [[(0, "a")] for _ in range(NODES)]  # since when each has its zone
         self.now = 1
+        self.world.logic.firing.look_at_policies()  # each second
         self.world.run(self.now)
 
     def _happened(self, **fields: Any) -> None:
         """Note it, let the partition have its turn, and then two seconds pass."""
         self.naive.log.append(Happened(self.now, **fields))
+        self.world.logic.firing.look_at_policies()  # each second
         self.world.run(self.now)
         self.now += 2
         self.world.run(self.now)
@@ -143,8 +198,10 @@ class GuardedCluster(RuleBasedStateMachine):
 
     def _tell(self, zones: dict[int, str], key: str | None) -> None:
         for number, zone in zones.items():
+            if key != self.nodes[number].key:  # so that what was issued for the other key is cancelled
+                self.world.node(number, zone=zone)
             self.world.node(number, *([] if key is None else [key]), zone=zone)
-            self.nodes[number] = Node(zone, key)
+            self.nodes[number] = Node(number, zone, key)
         self._happened(nodes=tuple(zones.items()), key=key)
 
     @rule(number=st.integers(0, NODES - 1), zone=st.sampled_from(ZONES))
@@ -155,8 +212,32 @@ class GuardedCluster(RuleBasedStateMachine):
     @rule(number=st.integers(0, NODES - 1))
     def delete(self, number: int) -> None:
         self.world.delete(number)
-        self.nodes[number] = Node(self.nodes[number].zone)
+        self.nodes[number] = Node(number, self.nodes[number].zone)
         self._happened(nodes=((number, ""),), is_deleted=True)
+
+    @precondition(lambda self: bool(self.pods))
+    @rule(which=st.integers(0, 2 * NODES))
+    def pod_goes(self, which: int) -> None:
+        self._remove_pod(sorted(self.pods)[which % len(self.pods)])
+
+    @precondition(lambda self: bool(self.pods.keys() & self.world.gone()))
+    @rule()
+    def evicted_pods_go(self) -> None:
+        for name in sorted(self.pods.keys() & self.world.gone()):
+            self._remove_pod(name)
+
+    def _remove_pod(self, name: str) -> None:
+        number = self.pods.pop(name)
+        evicted = [seconds_of(one["issuedAt"]) for one in self.world.evicts["lab"] if one["podUid"] == name]
+        self.world.pod_gone(name, number)
+        self._happened(pod=Pod(name, number, self.now, max(evicted, default=None)))
+
+    @rule(number=st.integers(0, NODES - 1), seconds=st.none() | st.just(STAY_SECONDS))
+    def pod_comes(self, number: int, seconds: int | None) -> None:
+        name = f"new-{self.now}"
+        self.world.pod(name, number, seconds)
+        self.pods[name] = number
+        self._happened(pod=Pod(name, number))
 
     @rule(seconds=st.sampled_from([1, 30, WITHIN, 2 * WITHIN, TEN_MINUTES]))
     def wait(self, seconds: int) -> None:
@@ -181,7 +262,6 @@ class GuardedCluster(RuleBasedStateMachine):
     @rule()
     def die(self) -> None:
         self.world.die()
-        self.world.logic.firing.look_at_policies()  # each second
         self._happened()
 
     @invariant()
@@ -201,9 +281,10 @@ class GuardedCluster(RuleBasedStateMachine):
                 continue
             key, since = command["reason"]["taint"]["key"], seconds_of(command["windowStart"])
             issued = seconds_of(command["issuedAt"])
-            zone = [zone for at, zone in self.zones[int(command["node"][1:])] if at <= issued][-1]
+            number = int(command["node"][1:])
+            zone = [zone for at, zone in self.zones[number] if at <= issued][-1]
             for place, answered in covering.items():
-                if self.naive.covers(place, answered, Node(zone, key, round(since))):
+                if self.naive.covers(place, answered, Node(number, zone, key, round(since))):
                     assert issued < self._opened(place), "it had gone before"
 
     def _opened(self, place: Place) -> float:
@@ -221,7 +302,8 @@ class GuardedCluster(RuleBasedStateMachine):
 
 
 def place_of(incident: OpenIncident) -> Place:
-    return Place(incident.taint, incident.zone, (incident.from_us - NOON_US) // SECOND_US)
+    node = None if incident.node is None else int(incident.node[1:])
+    return Place(incident.taint, incident.zone, node, (incident.from_us - NOON_US) // SECOND_US)
 
 
 def at_text(seconds: int) -> str:
