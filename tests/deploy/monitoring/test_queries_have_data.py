@@ -25,6 +25,7 @@ from tests.deploy.monitoring.files import RULES
 from tests.deploy.pages import ROOT
 from tests.harness.free_port import free_port
 from tests.harness.workers import WorkerProcess
+from tests.models.steering.test_policies import policy_record
 
 MAIN = "evictstream.streams.cli.main"
 SILENCE_SECONDS = 12.0  # longer than the pause between two heartbeats
@@ -141,10 +142,13 @@ def test_each_query_of_a_dashboard_has_data(make_settings: MakeSettings, api: Fa
         brake["heldAt"] = "2026-11-21T02:24:00Z"
         producer = stack.enter_context(open_producer(settings, delivery_seconds=30.0))
         producer.send(settings.brakes_topic, key=b"b-1", value=json.dumps(brake).encode()).get(30)
-        wait_for("evictstream_brakes == 1")
+        guard = policy_record("p-1", spec={"guard": {"count": 1, "withinSeconds": 3600}})
+        producer.send(settings.policies_topic, key=b"p-1", value=guard).get(30)
+        wait_for("evictstream_brakes == 1", "evictstream_policies == 1")
         for node in ("n-1", "n-2"):
             api.put("Node", node, uid=f"uid-{node}", spec={"taints": TAINTS})
-        wait_for("evictstream_evictions_held == 1")
+        wait_for("evictstream_evictions_held == 1", "evictstream_incident_waiting_seconds >= 0")
+        producer.send(settings.policies_topic, key=b"p-1", value=None).get(30)
         producer.send(settings.brakes_topic, key=b"b-1", value=None).get(30)
         wait_for("taint_eviction_controller_pod_deletions_total == 1")
         processes["feed"].freeze()  # the pod that tolerates the taint for a while is held back

@@ -8,7 +8,9 @@ from typing import Any
 
 import pytest
 
-from evictstream.models.instants import instant_us
+from evictstream.models.eviction import RuleParameters
+from evictstream.models.eviction.rule_parameters import ClusterRules
+from evictstream.models.instants import instant_text, instant_us
 from evictstream.models.messages.fleet import (
     MOST_ZONES,
     EvictionCounts,
@@ -184,6 +186,29 @@ def test_each_state_of_an_eviction_is_counted(world: Published) -> None:
     world.check()
     assert world.newest.evictions.open == 0
     assert world.newest.nodes.unhealthy == 0
+
+
+def test_the_first_timer_of_the_built_in_controller_is_published() -> None:
+    world = Published()
+    world.config = dataclasses.replace(world.config, rules=ClusterRules(RuleParameters(), ["lab"]))
+    world.die()
+    world.node("ill", UNREACHABLE)
+    for name, seconds in (("slow", 100), ("quick", 10)):
+        toleration: dict[str, object] = {"operator": "Exists", "effect": "NoExecute", "tolerationSeconds": seconds}
+        moved = json.dumps([toleration | {"builtInSeconds": seconds + 60}])
+        meta = {"namespace": "x", "name": name, "uid": name, "annotations": {"evictstream.io/tolerations": moved}}
+        spec = {"nodeName": "ill", "tolerations": [toleration | {"tolerationSeconds": seconds + 60}]}
+        world._object("lab", "pods", "ADDED", {"kind": "Pod", "metadata": meta, "spec": spec})
+    world.run(11)
+    world.check()
+    assert world.newest.evictions.built_in_at == instant_text(NOON_US + 70 * SECOND_US)
+    world.die()
+    world.run(1)
+    world.check()
+    assert world.newest.evictions.built_in_at == instant_text(NOON_US + 70 * SECOND_US)
+    world.node("ill")
+    world.run(1)
+    assert world.newest.evictions.built_in_at is None
 
 
 def _states(counts: EvictionCounts) -> tuple[int, ...]:
