@@ -120,12 +120,15 @@ class Firing:
         cluster = self._clusters.named(aggregate.cluster)
         if self.guarding.uncounted:
             self.guarding.ensure(cluster.name, now_us, outbox)
+        rules = self._config.rules.of(cluster.name)
+        if aggregate.cluster in self.guarding.idle:
+            self.guarding.ask(aggregate, uid, rules=rules, now_us=now_us, outbox=outbox)
         state, held, place = cluster.state, self.held, (aggregate.timer_key, uid)
         changes = fire(
             aggregate,
             uid,
             now_us,
-            self._config.rules.of(cluster.name),
+            rules,
             heard_us=state.heard_at_us,
             queue=state.queue,
             holders=held.holders_of(cluster.name),

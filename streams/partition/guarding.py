@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import msgspec
 
-from evictstream.models.eviction import EvictionState
+from evictstream.models.eviction import EvictionState, NothingDue, decide
 from evictstream.models.eviction.held_attempts import guarded_node
 from evictstream.models.messages.incident import IncidentState
 from evictstream.models.steering.guarded_nodes import ALL_NODES, ALWAYS, Covered, GuardedPart
@@ -20,7 +20,7 @@ from evictstream.models.steering.incidents import MOST_INCIDENTS, found_together
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from evictstream.models.eviction import NodeAggregate
+    from evictstream.models.eviction import NodeAggregate, RuleParameters
     from evictstream.models.eviction.cluster import Cluster
     from evictstream.models.eviction.levels import Move
     from evictstream.models.steering.guards import Exceeded
@@ -30,7 +30,8 @@ if TYPE_CHECKING:
     from evictstream.streams.partition.clusters import Clusters
     from evictstream.streams.partition.held import HeldEvictions
 
-_DONE = EvictionState.DONE  # see `evictstream.models.eviction` for this constant
+_SCHEDULED = EvictionState.SCHEDULED  # see `evictstream.models.eviction` for these constants
+_DONE = EvictionState.DONE
 _NODES_PER_TURN: Final = 2_000
 """Nodes that are counted in one turn, each some 3 µs, beside those of a cluster of which something is due."""
 
@@ -63,6 +64,7 @@ class Guarding:
         "_held",
         "_pods_changed",
         "_policies",
+        "_repeated",
         "counts_pods",
         "idle",
         "is_on",
@@ -80,6 +82,7 @@ class Guarding:
         self._policies: Policies | None = None
         self._guards: dict[str, tuple[Guard, ...]] = {}
         self._changed: set[str] = set()  # clusters to be looked at
+        self._repeated: tuple[str, str] | None = None  # a node, and the key for which a pod of it is to leave now
         self._pods_changed: dict[str, set[str]] = {}  # by cluster, nodes of which other pods leave than were counted
 
     @property
@@ -160,6 +163,24 @@ class Guarding:
             self._count(cluster)
             self._changed.discard(cluster)
             self._look(self._clusters.named(cluster), now_us, outbox)
+
+    def ask(self, aggregate: NodeAggregate, uid: str, *, rules: RuleParameters, now_us: int, outbox: Outbox) -> None:
+        """Look first if an attempt may be repeated for another taint than it was issued for; only while one is `idle`.
+
+        Its eviction goes on for what it was issued for, so it tells of the other taint only now.
+        """
+        pod = aggregate.pods.get(uid)
+        eviction = None if pod is None else pod.eviction
+        if pod is None or eviction is None or eviction.state in {_SCHEDULED, _DONE}:
+            return
+        due = decide(aggregate.node, pod, rules)
+        if not isinstance(due, NothingDue) and due.taint.key != eviction.due.taint.key:
+            self._repeated = aggregate.name, due.taint.key
+            self._end_idle(aggregate, [(None, msgspec.structs.replace(eviction, due=due))])
+            if aggregate.cluster in self._changed:
+                self._changed.discard(aggregate.cluster)
+                self._look(self._clusters.named(aggregate.cluster), now_us, outbox)
+            self._repeated = None
 
     def of(self, cluster: str) -> Iterator[tuple[StandingIncident, GuardCount]]:
         """Yield the incidents of a cluster that is counted, with what its guard counts."""
@@ -284,6 +305,8 @@ class Guarding:
         if policy in idle.get(place, ()):
             return False
         for name in count.of_span(exceeded.taint, Covered(exceeded.part, ALWAYS)):
+            if (name, exceeded.taint) == self._repeated:
+                return True
             for pod in cluster.nodes[name].pods.values() if name in cluster.nodes else ():
                 eviction = pod.eviction
                 if eviction is not None and eviction.state is not _DONE and eviction.due.taint.key == exceeded.taint:

@@ -36,7 +36,7 @@ def test_policies_are_written_changed_and_deleted() -> None:
     assert any("releaseAfterSeconds" in guard for guard in guards)
 
 
-@pytest.mark.parametrize("seed", [99, 109, 135, 127])
+@pytest.mark.parametrize("seed", [99, 109, 135, 127, 2472])
 def test_what_an_incident_holds_goes_when_it_may(seed: int) -> None:
     (outcome,) = simulate_many([seed], kinds=SIMULATED_KINDS, processes=1)
     assert [str(found) for found in outcome.violations] == []

@@ -167,6 +167,11 @@ OF_GUARDS = (
         (HELD,),
     ),
     Mutation(
+        "repeat for another taint before the guards have looked",
+        (Change(product.FIRING, "Firing._wake", "aggregate.cluster in self.guarding.idle", "False"),),
+        (HELD,),
+    ),
+    Mutation(
         "keep what has changed for a guard that has gone",
         (Change(product.GUARDING, "Guarding._take", "self._changed.clear()", "pass"),),
         (HELD,),

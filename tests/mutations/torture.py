@@ -216,6 +216,11 @@ BY_TORTURE = (
         (STORMS,),
     ),
     Mutation(
+        "torture: repeat for another taint before the guards have looked",
+        (Change(product.FIRING, "Firing._wake", "aggregate.cluster in self.guarding.idle", "False"),),
+        (STORMS,),
+    ),
+    Mutation(
         "torture: fire before the guards have looked",
         (Change(product.FIRING, "Firing.fire", "self.guarding.turn(now_us, outbox)", "pass"),),
         (STORMS,),

@@ -432,6 +432,25 @@ def test_taints_that_all_tolerate_are_no_incident_yet(kills: bool) -> None:  # n
     assert (world.gone(), world.held()) == ({}, {("policy/p1", "lab"): 2})
 
 
+@pytest.mark.parametrize("kills", [False, True], ids=["", "a worker is killed between"])
+def test_repeats_for_another_taint_wait_too(kills: bool) -> None:  # noqa: FBT001 - a case
+    """They were issued for a taint that no guard minds, and it has gone: the storm is what they would be issued for."""
+    world = Storm(0, **{"for": {"taints": ["agent"]}}, **GUARD)
+    for number in ALL:
+        world.node(number)
+        meta = {"namespace": "x", "name": f"p{number}", "uid": f"p{number}"}
+        world.put("lab", "pods", "Pod", meta, {"nodeName": f"n{number}"})
+    world.storm(ALL, key="dead")
+    world.run(5)
+    assert len(world.gone()) == NODES
+    world.storm(ALL)
+    if kills:
+        world.die()
+    world.run(4_000)
+    assert {one["attempt"] for one in world.evicts["lab"]} == {1}
+    assert len(world.incidents()) == 1
+
+
 def test_the_decision_names_the_incident() -> None:
     world = Storm(**GUARD)
     world.storm(ALL)
