@@ -26,8 +26,6 @@ LOOK_AROUND_US: Final = SECOND_US
 """So long what is due at once waits under a guard: a storm shows how large it is. Taints of one cause come within it,
 as long as their writer is not slowed down on purpose."""
 
-_PURGE_US: Final = SECOND_US  # between two looks for deleted nodes that do not count any more
-
 
 class Exceeded(NamedTuple):
     """More than a guard allows.
@@ -65,6 +63,10 @@ class GuardCount:
 
     A guard of evictions of some namespaces, owners or priorities counts each node that the rest of its selection
     matches, and all of its pods that leave: whose they are is not looked at.
+
+    Attributes:
+        spec: of the policy.
+        forgets_at_us: when a deleted node may count no longer, so that fewer nodes are allowed; None if none counts.
     """
 
     __slots__ = (
@@ -74,12 +76,12 @@ class GuardCount:
         "_gone",
         "_known",
         "_limits",
-        "_looked_us",
         "_names_labels",
         "_recount",
         "_selected",
         "_taints",
         "_zones",
+        "forgets_at_us",
         "spec",
     )
 
@@ -105,7 +107,7 @@ class GuardCount:
         self._changed: dict[tuple[str, GuardedPart], int] = {}  # since when arrivals have to be looked at
         self._recount: set[GuardedPart] = set()  # where other nodes are known than at the last look
         self._limits: dict[GuardedPart, int] = {}
-        self._looked_us = 0
+        self.forgets_at_us: int | None = None
 
     @property
     def guard(self) -> PolicyGuard:
@@ -141,7 +143,8 @@ class GuardCount:
             self._know(node.name, zone)
         # The labels of a node that is gone are gone too: it counts if it did, or if nothing is said of these.
         elif node.gone_us and (was_known or (not self._names_labels and self._counts(node))):
-            self._gone[node.name] = node.gone_us + DELETED_NODE_COUNTS_US
+            until_us = self._gone[node.name] = node.gone_us + DELETED_NODE_COUNTS_US
+            self.forgets_at_us = until_us if self.forgets_at_us is None else min(self.forgets_at_us, until_us)
             self._know(node.name, zone)
         part = self._part(node.name, zone)
         for key, (since_us, weight) in (taints or {}).items():
@@ -193,10 +196,10 @@ class GuardCount:
             now_us: now; it says which deleted nodes still count.
             covered: by key, what belongs to incidents that stand: it is not counted again.
         """
-        if now_us >= self._looked_us + _PURGE_US or now_us < self._looked_us:
-            self._looked_us = now_us
+        if self.forgets_at_us is not None and self.forgets_at_us <= now_us:
             for name in [name for name, until_us in self._gone.items() if until_us <= now_us]:
                 self._forget(name)
+            self.forgets_at_us = min(self._gone.values(), default=None)
         self._take_limits()
         changed, self._changed = self._changed, {}
         found = (

@@ -60,6 +60,7 @@ class Guarding:
     __slots__ = (
         "_changed",
         "_clusters",
+        "_forgets_at_us",
         "_guards",
         "_held",
         "_pods_changed",
@@ -83,6 +84,7 @@ class Guarding:
         self._guards: dict[str, tuple[Guard, ...]] = {}
         self._changed: set[str] = set()  # clusters to be looked at
         self._repeated: tuple[str, str] | None = None  # a node, and the key for which a pod of it is to leave now
+        self._forgets_at_us: dict[str, int] = {}  # by cluster, when a deleted node counts no longer
         self._pods_changed: dict[str, set[str]] = {}  # by cluster, nodes of which other pods leave than were counted
 
     @property
@@ -154,6 +156,7 @@ class Guarding:
             left -= 1 + len(self._clusters.named(cluster).nodes)
             self._count(cluster)
         changed, self._changed = self._changed, set()
+        changed.update([cluster for cluster, at_us in self._forgets_at_us.items() if at_us <= now_us])
         for cluster in sorted(changed.difference(self.uncounted)):
             self._look(self._clusters.named(cluster), now_us, outbox)
 
@@ -284,6 +287,11 @@ class Guarding:
         if after != before:
             self._clusters.keep_incidents(cluster, after, outbox)
             self._held.look_at_incidents(cluster.name)
+        forgets = [guard.counted.forgets_at_us for guard in self._guards.get(cluster.name, ())]
+        instants = [at_us for at_us in forgets if at_us is not None]
+        self._forgets_at_us.pop(cluster.name, None)
+        if instants:
+            self._forgets_at_us[cluster.name] = min(instants)
         if not cluster.nodes:
             self._guards.pop(cluster.name, None)
             self.idle.pop(cluster.name, None)

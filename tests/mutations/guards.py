@@ -301,4 +301,9 @@ OF_GUARDS = (
         (Change(product.GUARDING, "Guarding.turn", "changed.difference(self.uncounted)", "changed"),),
         (OF_PODS,),
     ),
+    Mutation(
+        "overlook that deleted nodes count no longer",
+        (Change(product.GUARDING, "Guarding.turn", "at_us <= now_us", "False"),),
+        (HELD,),
+    ),
 )

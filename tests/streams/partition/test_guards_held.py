@@ -366,6 +366,23 @@ def test_a_deleted_node_counts_for_ten_minutes() -> None:
     assert (incident.limit, incident.known) == (1, 4)
 
 
+@pytest.mark.parametrize("kills", [False, True], ids=["", "a worker is killed between"])
+def test_fewer_known_nodes_hold_what_is_scheduled(kills: bool) -> None:  # noqa: FBT001 - a case
+    """Nothing else happens when deleted nodes count no longer, and a new owner finds the same."""
+    world = Storm(guard={"sharePercent": 30, "withinSeconds": 60})
+    for number in range(4, NODES):
+        world.delete(number)
+    world.run(400)
+    world.storm(range(3))
+    world.run(650)
+    if kills:
+        world.die()
+    world.run(900)
+    assert set(world.gone()) == names("goes", range(3))
+    (incident,) = world.incidents()
+    assert (incident.nodes, incident.limit, incident.known) == (3, 1, 4)
+
+
 def test_a_cordoned_node_is_known() -> None:
     world = Storm(guard={"sharePercent": 30, "withinSeconds": 60})
     for number in range(4, NODES):

@@ -243,6 +243,7 @@ class GuardedCluster(RuleBasedStateMachine):
     def wait(self, seconds: int) -> None:
         self.now += seconds
         self.world.run(self.now)
+        self._happened()
 
     @precondition(lambda self: bool(self.world.incidents()))
     @rule(which=st.integers(0, 10), verdict=st.sampled_from(["Approved", "Rejected"]))
