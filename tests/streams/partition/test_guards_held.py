@@ -251,6 +251,10 @@ def test_a_guard_that_goes_leaves_no_work(change: dict[str, Any]) -> None:
     meta = {"namespace": "x", "name": "late", "uid": "late"}
     world.put("lab", "pods", "Pod", meta, {"nodeName": "n1"})
     assert not world.logic.firing.guarding.has_work
+    world.apply(GUARD)
+    world.logic.firing.look_at_policies()  # each second
+    world.run(6)
+    assert ([one.taint for one in world.incidents()], world.gone()) == (["starting"], {}), "the guard has come back"
 
 
 def test_a_guard_that_releases_from_now_on_spreads_what_waits() -> None:
