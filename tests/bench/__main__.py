@@ -17,7 +17,7 @@ import typer
 
 from evictstream.streams.broker.embedded import EmbeddedBroker
 from evictstream.streams.cli.output import OutputFormat, OutputOption
-from tests.bench import document, fan_out, memory, replaying, report, throughput, timers
+from tests.bench import document, fan_out, governed, memory, replaying, report, throughput, timers
 from tests.bench.figures import Figure, WrongResultError
 from tests.bench.lab import Lab, say
 from tests.bench.machine import Watch
@@ -31,6 +31,7 @@ class Name(enum.StrEnum):
     THROUGHPUT = "throughput"
     FAN_OUT = "fan-out"
     TIMERS = "timers"
+    GOVERNED = "governed"
     MEMORY = "memory"
     REPLAY = "replay"
     STEADY = "steady"
@@ -49,6 +50,7 @@ MEASURES: dict[Name, Callable[[Lab], Awaitable[list[Figure]]]] = {
     Name.THROUGHPUT: throughput.measure,
     Name.FAN_OUT: fan_out.measure,
     Name.TIMERS: timers.measure,
+    Name.GOVERNED: governed.measure,
     Name.MEMORY: memory.measure,
     Name.REPLAY: replaying.measure,
     # From here on other programs do the same beside us.
@@ -85,7 +87,7 @@ def bench(
     output: OutputOption = OutputFormat.TEXT,
 ) -> None:
     """Measure one worker with its broker beside it on this machine, and programs that do the same job, and compare
-    with the goals. About 35 minutes; `million`, `hour`, `cluster`, `cost`
+    with the goals. About 45 minutes; `million`, `hour`, `cluster`, `cost`
     and `storm` only run when they are named.
     """
     if write and (quick or only):

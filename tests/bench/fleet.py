@@ -137,14 +137,16 @@ class Fleet:
         for pod in pods:
             yield self.pod_event(pod, kind, seconds=seconds, at_us=at_us)
 
-    def owned_pod_events(self, pods: Sequence[Pod], kind: bytes, *, per_owner: int) -> Iterator[Entry]:
+    def owned_pod_events(
+        self, pods: Sequence[Pod], kind: bytes, *, per_owner: int, seconds: int = 300
+    ) -> Iterator[Entry]:
         """Tell of pods in the order of their names, as the API server lists them; so many have one owner."""
         at_us = now_us()
         for number, pod in enumerate(sorted(pods)):
             owner = f"checkout-{number // per_owner:09d}"
             metadata = _OWNED % (owner.encode(), make_pod(owner, pod.node).uid.encode())
             whole = Rest(metadata, b',"priority":0', b"")
-            yield self.pod_event(pod, kind, seconds=300, at_us=at_us, whole=whole)
+            yield self.pod_event(pod, kind, seconds=seconds, at_us=at_us, whole=whole)
 
     def pod_event(self, pod: Pod, kind: bytes, *, seconds: int, at_us: int, whole: Rest = TRIMMED) -> Entry:
         """Tell of one pod, with what else a whole object has, if that is given."""

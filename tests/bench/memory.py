@@ -13,17 +13,27 @@ import asyncio
 import time
 from typing import Final, NamedTuple
 
+from evictstream.streams.settings import Settings
 from tests.bench.figures import Bound, Figure, Goal
 from tests.bench.fleet import Fleet
 from tests.bench.lab import Lab, say, settled_bytes
 from tests.bench.watching import CommandWatch
 from tests.bench.writing import BulkWriter
+from tests.harness.workers import WorkerProcess
 
 PODS_PER_NODE: Final = 40
 NODES: Final = 2_500
 ROUNDS: Final = 3
+DUE_SECONDS: Final = 60  # until then all are scheduled, on a slow machine too
 AT_REST_SECONDS: Final = 12.0  # a worker with nothing to do gives back what a backlog has used, within ten seconds
 TIMEOUT_SECONDS: Final = 90.0
+
+
+class Grown(NamedTuple):
+    """What a worker has in memory, before and after it got all pods."""
+
+    empty_bytes: int
+    full_bytes: int
 
 
 class _Round(NamedTuple):
@@ -68,18 +78,34 @@ async def _round(lab: Lab) -> _Round:
     with CommandWatch(settings) as watch:
         async with BulkWriter(settings) as writer:
             async with lab.worker(settings) as worker:
-                pid = worker.process.pid
-                empty = await settled_bytes(pid)
-                watch.expect(len(fleet.pods), seconds=TIMEOUT_SECONDS)
-                await writer.write(settings.nodes_topic, fleet.node_events(fleet.nodes, tainted=True, labelled=True))
-                await writer.write(settings.nodes_topic, fleet.marker_nodes())
-                await writer.write(settings.pods_topic, fleet.owned_pod_events(fleet.pods, b"ADDED", per_owner=4))
-                await watch.seen(action="Schedule", pods=[pod.name for pod in fleet.pods])
-                await asyncio.sleep(AT_REST_SECONDS)
-                full = await settled_bytes(pid)
+                empty, full = await grow(settings, fleet, worker, writer, watch)
             await writer.write(settings.pods_topic, markers.entries)
         watch.expect(len(markers.pods), seconds=TIMEOUT_SECONDS)
         began = time.time()
         async with lab.worker(settings):
             seen = await watch.seen(action="Schedule", pods=markers.pods)
         return _Round(empty, full, max(one.seen_us for one in seen) / 1e6 - began)
+
+
+async def grow(
+    settings: Settings,
+    fleet: Fleet,
+    worker: WorkerProcess,
+    writer: BulkWriter,
+    watch: CommandWatch,
+    *,
+    are_due: bool = False,
+) -> Grown:
+    """Give a worker all pods of a fleet; measure when all are scheduled, or due, and the worker is at rest."""
+    pid = worker.process.pid
+    empty = await settled_bytes(pid)
+    watch.expect(len(fleet.pods), seconds=TIMEOUT_SECONDS)
+    await writer.write(settings.nodes_topic, fleet.node_events(fleet.nodes, tainted=True, labelled=True))
+    await writer.write(settings.nodes_topic, fleet.marker_nodes())
+    entries = fleet.owned_pod_events(fleet.pods, b"ADDED", per_owner=4, seconds=DUE_SECONDS if are_due else 300)
+    await writer.write(settings.pods_topic, entries)
+    seen = await watch.seen(action="Schedule", pods=[pod.name for pod in fleet.pods])
+    if are_due:
+        await asyncio.sleep(max(one.deadline_us for one in seen) / 1e6 - time.time())
+    await asyncio.sleep(AT_REST_SECONDS)
+    return Grown(empty, await settled_bytes(pid))

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from evictstream.streams.settings import Settings
 from tests.bench.figures import Bound, Figure, Goal, percentile, require
 from tests.bench.fleet import Fleet, now_us
 from tests.bench.lab import Lab, say
@@ -26,11 +27,30 @@ TIMEOUT_SECONDS: Final = 60.0
 
 async def measure(lab: Lab) -> list[Figure]:
     """Measure three stretches of fifteen seconds, one after the other, after a stretch that does not count."""
+    late = await latenesses_ms(lab, lab.settings("timers"))
+    for number, stretch in enumerate(late):
+        say(
+            f"timers, round {number + 1}: p50 {percentile(stretch, 0.5):.1f} ms, p99 {percentile(stretch, 0.99):.1f} ms"
+        )
+    everything = [value for stretch in late for value in stretch]
+    return [
+        Figure(
+            "timers",
+            "lateness of 1,000 deadlines a second, p99, until read",
+            "ms",
+            tuple(percentile(stretch, 0.99) for stretch in late),
+            Goal(Bound.BELOW, 50.0),
+            {"p50_ms": percentile(everything, 0.5), "max_ms": max(everything)},
+        )
+    ]
+
+
+async def latenesses_ms(lab: Lab, settings: Settings) -> list[list[float]]:
+    """Return how late each eviction of each round was."""
     seconds, first_after, warm_up = (
         (3, 6, 9) if lab.is_quick else (SECONDS_PER_ROUND, FIRST_AFTER_SECONDS, WARM_UP_SECONDS)
     )
     lasting = warm_up + seconds * ROUNDS
-    settings = lab.settings("timers")
     fleet = Fleet(nodes=NODES, pods_per_node=lasting, partitions=settings.partitions)
     pods = [pod.name for pod in fleet.pods]
     with CommandWatch(settings) as watch:
@@ -65,20 +85,5 @@ async def measure(lab: Lab) -> list[Figure]:
             stretches[(one.deadline_us - due_us) // (seconds * 1_000_000)].append(one)
     require({len(stretch) for stretch in stretches} == {1_000 * seconds}, "deadlines are not spread evenly")
     require(len({one.deadline_us for one in seen}) == len(pods), "deadlines are not spread evenly")
-    late = [[(one.seen_us - one.deadline_us) / 1000 for one in stretch] for stretch in stretches]
     require(all(one.seen_us >= one.deadline_us for one in seen), "an eviction was issued early")
-    everything = [value for stretch in late for value in stretch]
-    for number, stretch in enumerate(late):
-        say(
-            f"timers, round {number + 1}: p50 {percentile(stretch, 0.5):.1f} ms, p99 {percentile(stretch, 0.99):.1f} ms"
-        )
-    return [
-        Figure(
-            "timers",
-            "lateness of 1,000 deadlines a second, p99, until read",
-            "ms",
-            tuple(percentile(stretch, 0.99) for stretch in late),
-            Goal(Bound.BELOW, 50.0),
-            {"p50_ms": percentile(everything, 0.5), "max_ms": max(everything)},
-        )
-    ]
+    return [[(one.seen_us - one.deadline_us) / 1000 for one in stretch] for stretch in stretches]
