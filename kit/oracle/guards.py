@@ -6,7 +6,6 @@ page says is not asked for to the second:
 
 - A worker's view may be as old as the lag limit lets it be, but it has the record that tainted the pod's own node, and
   all before. So a storm of which no incident is published yet is known only from its records that are that old.
-- A late record may bring a taint that came before the beginning of an incident. Such a node may go.
 - An incident that is published holds from when it was opened, by the clock of the worker. If clocks may differ, from
   its first record on.
 - After a person has answered, what was not published yet is left alone: it may belong to the answered incident.
@@ -216,8 +215,9 @@ class PodGuards:
         first_us = min((view.arrivals[taint][0] for view in there if view.arrivals.get(taint)), default=0)
         if first_us + released_us <= issue.issued_us + log.early_us:
             return False
-        exceeded = [view.first_excess_us(taint, guard) for view in there[known - 1 :]]
-        begins = [view.first_excess_us(taint, each) for view in there for each in guards]
+        views = there[known - 1 :]
+        exceeded = [view.first_excess_us(taint, guard) for view in views]
+        begins = [view.first_excess_us(taint, each) for view in views for each in guards]
         return None not in exceeded and all(begin_us is None or begin_us <= issue.since_us for begin_us in begins)
 
     def stretches(self, taint: str, since_us: int) -> Iterator[tuple[int, int]]:

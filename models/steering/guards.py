@@ -6,8 +6,9 @@ the same, in whatever order records came. What has left the nodes meanwhile does
 
 import bisect
 import heapq
+import itertools
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from evictstream.models.instants import SECOND_US
@@ -223,32 +224,47 @@ class GuardCount:
         self._recount.clear()
 
     def _of_part(self, key: str, part: GuardedPart, since_us: int, covered: Sequence[Covered]) -> Exceeded | None:
-        """Return the first time in which more taints came than are allowed, of those that came since then or before."""
+        """Return the first time in which more taints came than are allowed, of those that came since then or before.
+
+        What belongs to an incident that no person has answered counts for taints that came before it, as their records
+        may be late: then the incident begins with these.
+        """
         arrivals, within_us = self._slices(key).get(part, []), self.guard.within_seconds * SECOND_US
         first, limit = bisect.bisect_left(arrivals, (since_us - within_us, "")), self._limits.get(part, 0)
-        whole = (one.span for one in covered if one.part in (part, ALL_NODES))
-        open_from_us = min((begin_us for begin_us, end_us in whole if end_us is None), default=None)
-        last = len(arrivals) if open_from_us is None else bisect.bisect_left(arrivals, (open_from_us, ""))
-        if last - first <= limit and not self.counts_pods:
+        is_open = [one.span[1] is None and one.part in (part, ALL_NODES) for one in covered]
+        open_from_us = min((one.span[0] for one, is_it in zip(covered, is_open, strict=True) if is_it), default=None)
+        if len(arrivals) - first <= limit and not self.counts_pods:
             return None
-        free = [
-            (at_us, self._taints[name][key][1])
-            for at_us, name in arrivals[first:last]
-            if not any(one.has(at_us, name, self._zones[name]) for one in covered)
-        ]
+        others = [one for one, is_it in zip(covered, is_open, strict=True) if not is_it]
+        free: list[tuple[int, int]] = []
         begin = counted = 0
-        for at_us, weight in free:
+        for at_us, weight in self._uncovered(key, part, first, others):
+            free.append((at_us, weight))
             counted += weight
             while at_us - free[begin][0] > within_us:
                 counted -= free[begin][1]
                 begin += 1
+            from_us = free[begin][0]
+            if open_from_us is not None and from_us >= open_from_us:
+                return None
             if counted > limit:
-                from_us = free[begin][0]
-                counted = sum(weight for at_us, weight in free[begin:] if at_us <= from_us + within_us)
+                begins = bisect.bisect_left(arrivals, (from_us, ""))
+                ahead = itertools.takewhile(_comes_by(from_us + within_us), self._uncovered(key, part, begins, others))
+                counted = sum(weight for _, weight in ahead)
                 return Exceeded(
                     taint=key, part=part, from_us=from_us, counted=counted, limit=limit, known=self.known(part)
                 )
         return None
+
+    def _uncovered(
+        self, key: str, part: GuardedPart, first: int, covered: Sequence[Covered]
+    ) -> Iterator[tuple[int, int]]:
+        """Yield when taints came that belong to no incident, and as how much they count, from a place on."""
+        arrivals = self._slices(key).get(part, [])
+        for place in range(first, len(arrivals)):
+            at_us, name = arrivals[place]
+            if not any(one.has(at_us, name, self._zones[name]) for one in covered):
+                yield at_us, self._taints[name][key][1]
 
     def look_again(self, key: str, part: GuardedPart) -> None:
         """Look at all arrivals of a key at some nodes with the next look: incidents cover others than before."""
@@ -297,3 +313,7 @@ class GuardCount:
 
     def _slices(self, key: str) -> dict[GuardedPart, list[tuple[int, str]]]:
         return self._arrivals.get(key, {})
+
+
+def _comes_by(until_us: int) -> Callable[[tuple[int, int]], bool]:
+    return lambda arrival: arrival[0] <= until_us

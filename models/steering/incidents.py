@@ -83,6 +83,22 @@ def open_incident(cluster: str, policy: ClusterPolicy, exceeded: Exceeded, now_u
     )
 
 
+def begin_earlier(incidents: list[OpenIncident], policy: ClusterPolicy, exceeded: Exceeded) -> bool:
+    """Let an incident begin with taints that came before it; returns whether there is one to which they belong.
+
+    Records may be late, so the first taints of a storm may be told after its incident was found. What has been answered
+    begins no earlier.
+    """
+    within_us = 0 if policy.guard is None else policy.guard.within_seconds * SECOND_US
+    for place, one in enumerate(incidents):
+        is_of_it = (one.policy, one.taint) == (policy.policy.name, exceeded.taint) and not one.answered_us
+        is_near = exceeded.from_us < one.from_us <= exceeded.from_us + within_us
+        if is_of_it and is_near and one.part in (exceeded.part, ALL_NODES):
+            incidents[place] = msgspec.structs.replace(one, from_us=exceeded.from_us)
+            return True
+    return False
+
+
 def found_together(found: Sequence[Exceeded], room: int) -> list[Exceeded]:
     """Return what is to become incidents; where there is room for so many, or for fewer, those of a key are one.
 

@@ -15,7 +15,13 @@ from evictstream.models.eviction.held_attempts import guarded_node
 from evictstream.models.messages.incident import IncidentState
 from evictstream.models.steering.guarded_nodes import ALL_NODES, ALWAYS, Covered, GuardedPart
 from evictstream.models.steering.guards import GuardCount
-from evictstream.models.steering.incidents import MOST_INCIDENTS, found_together, open_incident, standing_incidents
+from evictstream.models.steering.incidents import (
+    MOST_INCIDENTS,
+    begin_earlier,
+    found_together,
+    open_incident,
+    standing_incidents,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -270,15 +276,7 @@ class Guarding:
                 incident = msgspec.structs.replace(incident, answered_us=answered_us)
             kept.append(incident)
             covered.setdefault(incident.policy, {}).setdefault(incident.taint, []).append(covers)
-        for policy, count in self._guards.get(cluster.name, ()):
-            name = policy.policy.name
-            found = [
-                one
-                for one in count.exceeded(now_us, covered.get(name, {}))
-                if self._has_to_leave(cluster, name, one, count)
-            ]
-            found = found_together(found, MOST_INCIDENTS - len(kept))
-            kept += [open_incident(cluster.name, policy, exceeded, now_us) for exceeded in found]
+        self._begin(cluster, kept, covered, now_us)
         after = tuple(kept[:MOST_INCIDENTS])
         if len(after) < len(before) == MOST_INCIDENTS:  # there is room for what was left out
             for guard in self._guards.get(cluster.name, ()):
@@ -295,6 +293,21 @@ class Guarding:
         if not cluster.nodes:
             self._guards.pop(cluster.name, None)
             self.idle.pop(cluster.name, None)
+
+    def _begin(
+        self, cluster: Cluster, kept: list[OpenIncident], covered: dict[str, dict[str, list[Covered]]], now_us: int
+    ) -> None:
+        """Add the incidents that begin now to those that are kept, or let one of these begin earlier."""
+        for policy, count in self._guards.get(cluster.name, ()):
+            name = policy.policy.name
+            found = [
+                one
+                for one in count.exceeded(now_us, covered.get(name, {}))
+                if self._has_to_leave(cluster, name, one, count)
+            ]
+            found = [one for one in found if not begin_earlier(kept, policy, one)]
+            found = found_together(found, MOST_INCIDENTS - len(kept))
+            kept += [open_incident(cluster.name, policy, exceeded, now_us) for exceeded in found]
 
     def _count_pods(self, cluster: Cluster) -> None:
         """Count the pods of the nodes of which others leave than were counted."""

@@ -12,7 +12,26 @@ OF_PODS = "tests/streams/partition/test_guards_of_pods.py"
 MACHINE = "tests/streams/partition/test_guards_machine.py"
 PUBLISHED = "tests/streams/partition/test_published_incidents.py"
 
+LATE = "tests/streams/partition/test_guards_late_records.py"
+
 OF_GUARDS = (
+    Mutation(
+        "let an incident begin no earlier than it was found",
+        (
+            Change(
+                product.STEERING_INCIDENTS,
+                "begin_earlier",
+                "is_of_it and is_near and one.part in (exceeded.part, ALL_NODES)",
+                "False",
+            ),
+        ),
+        (LATE,),
+    ),
+    Mutation(
+        "let what was answered begin earlier",
+        (Change(product.STEERING_INCIDENTS, "begin_earlier", "not one.answered_us", "True"),),
+        (LATE,),
+    ),
     Mutation(
         "release an incident without approval",
         (
