@@ -34,7 +34,7 @@ quick: $(VENV)/.ready ## Run the tests that need no Kafka and take seconds, on a
 test: $(VENV)/.ready ## Run all tests, those on a real Kafka too (it finds or starts one).
 ifeq ($(ARGS),)
 	@$(BIN)/python -m pytest -m "alone and not kit and not e2e"; alone=$$?; \
-	$(BIN)/python -m pytest --numprocesses $(TEST_PROCESSES) -m "not alone and not kit and not e2e" && exit $$alone
+	$(BIN)/python -m pytest --numprocesses $(TEST_PROCESSES) --hypothesis-profile half -m "not alone and not kit and not e2e" && exit $$alone
 else
 	$(BIN)/python -m pytest $(ARGS)
 endif
@@ -61,6 +61,7 @@ faults: $(VENV)/.ready ## Kill, pause and cut while it runs, and compare with wh
 	$(if $(ARGS),,$(BIN)/python -m tests.faults.loop.run)
 	$(if $(ARGS),,$(BIN)/python -m tests.faults.loop.real)
 	$(if $(ARGS),,$(BIN)/python -m pytest --numprocesses $(TEST_PROCESSES) -m "kit and not alone")
+	$(if $(ARGS),,$(BIN)/python -m pytest --numprocesses $(TEST_PROCESSES) -m "not kafka and not alone and not kit" tests/models tests/streams tests/kit)
 	$(if $(ARGS),,$(BIN)/python -m pytest -m "kit and alone")
 	$(if $(ARGS),,$(BIN)/python -m pytest tests/faults/real/silent_broker.py)
 	$(if $(ARGS),,TRANSACTION_VERSION=1 $(BIN)/python -m pytest --numprocesses $(TEST_PROCESSES) -m "not alone and not kit" tests/guarantees tests/streams/engine)

@@ -50,7 +50,8 @@ hypothesis.settings.register_profile(
     "usual", hypothesis.settings(), deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
 )
 hypothesis.settings.load_profile("usual")
-# `make quick` draws a fifth of the examples that `make test` draws; see tests/harness/examples.py for given numbers.
+# `make test` draws half of all examples, `make quick` a fifth; see tests/harness/examples.py for given numbers.
+hypothesis.settings.register_profile("half", max_examples=50)
 hypothesis.settings.register_profile("quick", max_examples=20)
 
 MakeSettings = Callable[..., Settings]

@@ -68,6 +68,7 @@ def test_a_broker_outage_loses_and_repeats_no_eviction(
         assert worker.stop() == 0
 
 
+@pytest.mark.kit
 def test_partitions_lost_all_at_once_are_taken_over_again(
     own_broker: EmbeddedBroker, own_service: Settings, tmp_path: Path
 ) -> None:

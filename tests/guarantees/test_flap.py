@@ -22,10 +22,11 @@ SETTLED_SECONDS = 7.0
 
 
 @pytest.mark.slow
+@pytest.mark.kit  # `tests/kit/situations` plays the same recording
 @pytest.mark.parametrize(
     "policies",
     [
-        pytest.param([], id="no policy", marks=pytest.mark.kit),
+        pytest.param([], id="no policy"),
         pytest.param([f"examples/policies/{FLAP}.yaml"], id="settle"),
     ],
 )

@@ -8,6 +8,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from evictstream.streams.settings import Settings
 from tests.guarantees.conftest import OpenReader, StartWorker
 from tests.harness.feed import Feed, taint, tolerates
@@ -89,6 +91,7 @@ def test_a_storm_waits_for_a_person_through_two_takeovers(
     assert third.stop() == 0
 
 
+@pytest.mark.kit
 def test_a_rejected_incident_ends_with_its_taints_and_releases_nothing(
     service: Settings, feed: Feed, start_worker: StartWorker, reader: OpenReader, tmp_path: Path
 ) -> None:

@@ -6,6 +6,7 @@ import signal
 import time
 from pathlib import Path
 
+import pytest
 from kafka.admin import KafkaAdminClient
 
 from evictstream.streams.member_beats import NO_BEAT_SECONDS
@@ -84,6 +85,7 @@ def test_a_killed_worker_loses_and_repeats_no_eviction(
     assert second.stop() == 0
 
 
+@pytest.mark.kit
 def test_timers_due_in_a_rebalance_fire_once(
     service: Settings, fleet: FleetFeed, start_worker: StartWorker, reader: OpenReader
 ) -> None:

@@ -61,7 +61,8 @@ def test_our_feed_passes(settings: Settings) -> None:
     assert (found["isConformant"], result.returncode) == (True, 0)
 
 
-@pytest.mark.parametrize("mode", ["delete", pytest.param("evict", marks=pytest.mark.kit)])
+@pytest.mark.kit
+@pytest.mark.parametrize("mode", ["delete", "evict"])
 def test_our_executor_passes(mode: str, settings: Settings) -> None:
     ours = [*COMMAND, "execute", "--cluster", "conformance", "--mode", mode]
     result = conformance(settings, "executor", "-o", "json", "--", *ours)

@@ -45,6 +45,7 @@ def test_objects_of_any_depth_are_fed(levels: int, declared: Settings, api: Fake
     assert_told(declared, api)
 
 
+@pytest.mark.kit
 def test_a_listed_object_that_cannot_be_read_stays_known(declared: Settings, api: FakeApi, tmp_path: Path) -> None:
     with feeding(declared, api, tmp_path) as feed:
         listed(feed)

@@ -27,6 +27,7 @@ def told(settings: Settings) -> list[dict[str, Any]]:
     return found
 
 
+@pytest.mark.kit
 def test_labels_of_a_profile_outlast_hub_and_feed(
     declared: Settings, api: FakeApi, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
