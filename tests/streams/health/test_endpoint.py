@@ -49,10 +49,10 @@ class OneMetric(Collector):
 class Served:
     """An endpoint of a made-up worker."""
 
-    def __init__(self, host: str = LOOPBACK) -> None:
+    def __init__(self, host: str = LOOPBACK, port: int = 0) -> None:
         self.worker = Worker()
         self.metrics = OneMetric()
-        self.endpoint = Endpoint(host, 0, self.worker.health, self.metrics)
+        self.endpoint = Endpoint(host, port, self.worker.health, self.metrics)
         self.port = self.endpoint.port
         self.endpoint.start()
 
@@ -144,10 +144,25 @@ def test_two_workers_on_one_machine_do_not_collide(served: Served) -> None:
     ],
 )
 def test_addresses_of_both_families_answer(host: str, answers: set[str]) -> None:
-    served = Served(host)
-    for each in (LOOPBACK, "::1"):
-        with nullcontext() if each in answers else pytest.raises(OSError, match="refused"):
-            assert served.get("/livez", to=each)[0] == endpoint.OK
+    with ExitStack() as kept:
+        served = _served_alone(host, {LOOPBACK, "::1"} - answers, kept)
+        for each in (LOOPBACK, "::1"):
+            with nullcontext() if each in answers else pytest.raises(OSError, match="refused"):
+                assert served.get("/livez", to=each)[0] == endpoint.OK
+
+
+def _served_alone(host: str, silent: set[str], kept: ExitStack) -> Served:
+    """Serve on a port that is bound at the addresses that are not served: no other process can answer there."""
+    for _ in range(10):
+        port = 0
+        for address in silent:
+            family = socket.AF_INET6 if ":" in address else socket.AF_INET
+            bound = kept.enter_context(socket.socket(family))
+            bound.bind((address, port))
+            port = bound.getsockname()[1]
+        with suppress(AddressTakenError):
+            return Served(host, port)
+    raise AssertionError("each port is taken by another process")
 
 
 def test_any_address_is_one_of_ipv4_without_ipv6(monkeypatch: pytest.MonkeyPatch) -> None:
