@@ -188,7 +188,7 @@ class PodGuards:
         return all(view.any_within(incident.taint, incident.from_us, answered_us) for view in before[begins:])
 
     def _is_kept(self, incident: SeenIncident, revision: GuardRevision, guard: Json, issue: Issue) -> bool:
-        """Tell whether a revision of the policy lets nobody go yet."""
+        """Tell whether a revision of the policy still holds all evictions of the incident."""
         answer, early_us = revision.answers.get(incident.id), self.log.early_us
         if answer is not None and not answer.is_approval:
             return True

@@ -122,7 +122,7 @@ class Obligations:
         return max((taint.since_us for taint in self._nodes[moment.node].taints if taint.key == due.taint), default=0)
 
     def is_held(self, moment: PodMoment, due: MustLeave, opened: OpenEviction, command: SeenCommand) -> bool:
-        """Whether a brake or a guard holds it, for whoever has issued the command, whatever he can have known."""
+        """Whether a brake or a guard holds it, whatever the worker that issued the command may have read."""
         if opened.waiting is None:
             due_us = self.owed_us(moment, due)
         else:
