@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 from evictstream.models.eviction.built_in_timer import timer_us
-from evictstream.models.eviction.decision import Coverages, built_in_due
+from evictstream.models.eviction.decision import Coverages
 from evictstream.models.eviction.held_attempts import subject_of
 from evictstream.models.eviction.rule_parameters import RuleParameters
 from evictstream.models.eviction.state import Eviction, NodeAggregate, NodeState, PodState
@@ -50,12 +50,7 @@ def built_in_goes_on_us(
     """
     if node is None or pod.exemptions or not has_moved(pod.tolerations):
         return None
-
-    def derived_us() -> int | None:
-        due = built_in_due(node, pod, rules, coverages)
-        return None if due is None else due.deadline_us
-
-    goes_on_us = timer_us(pod.eviction, derived_us)
+    goes_on_us = timer_us(node, pod, rules, coverages)
     return None if goes_on_us is None or (until_us is not None and until_us <= goes_on_us) else goes_on_us
 
 

@@ -5,12 +5,11 @@ a move of seconds or another taint makes of the deadline, the timer stays, until
 the node has none. A restart of that controller begins all its windows again, so its timer is this one or a later one.
 """
 
-from collections.abc import Callable
 from typing import NamedTuple
 
 from evictstream.models.eviction.decision import Coverages, built_in_due, built_in_stay_us
 from evictstream.models.eviction.rule_parameters import RuleParameters
-from evictstream.models.eviction.state import Eviction, NodeState, PodState
+from evictstream.models.eviction.state import NodeState, PodState
 from evictstream.models.instants import LAST_INSTANT_US
 from evictstream.models.kubernetes.handed_over import has_moved
 from evictstream.models.kubernetes.tolerations import Tolerations
@@ -30,11 +29,19 @@ class Before(NamedTuple):
     tolerations: Tolerations | None = None
 
 
-def timer_us(eviction: Eviction | None, derived_us: Callable[[], int | None]) -> int | None:
-    """Return when the timer of a pod fires; one that is not kept is what the windows of its deadline say."""
-    if eviction is not None and eviction.built_in_us is not None:
-        return eviction.built_in_us
-    return derived_us()
+def timer_us(
+    node: NodeState | None,
+    pod: PodState,
+    rules: RuleParameters,
+    coverages: Coverages | None,
+    *,
+    tolerations: Tolerations | None = None,
+) -> int | None:
+    """Return when the timer of a pod fires; one that is not kept is what `built_in_due` says, with these arguments."""
+    if pod.eviction is not None and pod.eviction.built_in_us is not None:
+        return pod.eviction.built_in_us
+    due = None if node is None else built_in_due(node, pod, rules, coverages, tolerations=tolerations)
+    return None if due is None else due.deadline_us
 
 
 def next_timer_us(
@@ -61,14 +68,7 @@ def next_timer_us(
     stay_us = built_in_stay_us(node, pod, rules, coverages)
     if stay_us is None:
         return None
-
-    def derived_us() -> int | None:
-        if before.node is None:
-            return None
-        due = built_in_due(before.node, pod, rules, before.coverages, tolerations=before.tolerations)
-        return None if due is None else due.deadline_us
-
-    known_us = timer_us(pod.eviction, derived_us)
+    known_us = timer_us(before.node, pod, rules, before.coverages, tolerations=before.tolerations)
     if known_us is not None:
         return known_us
     return at_us + stay_us if at_us + stay_us <= LAST_INSTANT_US else None

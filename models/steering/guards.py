@@ -6,9 +6,8 @@ the same, in whatever order records came. What has left the nodes meanwhile does
 
 import bisect
 import heapq
-import itertools
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from evictstream.models.instants import SECOND_US
@@ -67,12 +66,12 @@ class GuardCount:
 
     Attributes:
         spec: of the policy.
-        forgets_at_us: when a deleted node may count no longer, so that fewer nodes are allowed; None if none counts.
     """
 
     __slots__ = (
         "_arrivals",
         "_changed",
+        "_ends",
         "_excluded",
         "_gone",
         "_known",
@@ -82,7 +81,6 @@ class GuardCount:
         "_selected",
         "_taints",
         "_zones",
-        "forgets_at_us",
         "spec",
     )
 
@@ -108,7 +106,7 @@ class GuardCount:
         self._changed: dict[tuple[str, GuardedPart], int] = {}  # since when arrivals have to be looked at
         self._recount: set[GuardedPart] = set()  # where other nodes are known than at the last look
         self._limits: dict[GuardedPart, int] = {}
-        self.forgets_at_us: int | None = None
+        self._ends: list[tuple[int, str]] = []  # a heap of the same, with what has become outdated
 
     @property
     def guard(self) -> PolicyGuard:
@@ -119,6 +117,11 @@ class GuardCount:
     def known(self, part: GuardedPart = ALL_NODES) -> int:
         """Count the nodes of a part that are known, with those that were deleted just now."""
         return self._known[part]
+
+    @property
+    def forgets_at_us(self) -> int | None:
+        """When a deleted node may count no longer, so that fewer nodes are allowed; None if none counts."""
+        return self._ends[0][0] if self._ends else None
 
     @property
     def counts_pods(self) -> bool:
@@ -145,7 +148,7 @@ class GuardCount:
         # The labels of a node that is gone are gone too: it counts if it did, or if nothing is said of these.
         elif node.gone_us and (was_known or (not self._names_labels and self._counts(node))):
             until_us = self._gone[node.name] = node.gone_us + DELETED_NODE_COUNTS_US
-            self.forgets_at_us = until_us if self.forgets_at_us is None else min(self.forgets_at_us, until_us)
+            heapq.heappush(self._ends, (until_us, node.name))
             self._know(node.name, zone)
         part = self._part(node.name, zone)
         for key, (since_us, weight) in (taints or {}).items():
@@ -197,10 +200,10 @@ class GuardCount:
             now_us: now; it says which deleted nodes still count.
             covered: by key, what belongs to incidents that stand: it is not counted again.
         """
-        if self.forgets_at_us is not None and self.forgets_at_us <= now_us:
-            for name in [name for name, until_us in self._gone.items() if until_us <= now_us]:
+        while self._ends and (self._ends[0][0] <= now_us or self._gone.get(self._ends[0][1]) != self._ends[0][0]):
+            until_us, name = heapq.heappop(self._ends)
+            if self._gone.get(name) == until_us:
                 self._forget(name)
-            self.forgets_at_us = min(self._gone.values(), default=None)
         self._take_limits()
         changed, self._changed = self._changed, {}
         found = (
@@ -211,17 +214,21 @@ class GuardCount:
 
     def _take_limits(self) -> None:
         """Take in how many nodes are known; where fewer are allowed than before, all arrivals are looked at."""
+        stricter: set[GuardedPart] = set()
         for part in self._recount:
             known = self._known[part]
             limit = limit_of(self.guard, known)
             if limit < self._limits.get(part, -1):
-                self._look_at(part)
+                stricter.add(part)
             if known:
                 self._limits[part] = limit
             else:
                 del self._known[part]
                 self._limits.pop(part, None)
         self._recount.clear()
+        for key, parts in self._arrivals.items() if stricter else ():
+            for part in parts.keys() & stricter:
+                self._look_from(key, part, parts[part][0][0])
 
     def _of_part(self, key: str, part: GuardedPart, since_us: int, covered: Sequence[Covered]) -> Exceeded | None:
         """Return the first time in which more taints came than are allowed, of those that came since then or before.
@@ -231,14 +238,15 @@ class GuardCount:
         """
         arrivals, within_us = self._slices(key).get(part, []), self.guard.within_seconds * SECOND_US
         first, limit = bisect.bisect_left(arrivals, (since_us - within_us, "")), self._limits.get(part, 0)
-        is_open = [one.span[1] is None and one.part in (part, ALL_NODES) for one in covered]
-        open_from_us = min((one.span[0] for one, is_it in zip(covered, is_open, strict=True) if is_it), default=None)
         if len(arrivals) - first <= limit and not self.counts_pods:
             return None
-        others = [one for one, is_it in zip(covered, is_open, strict=True) if not is_it]
+        unanswered = [one for one in covered if one.span[1] is None and one.part in (part, ALL_NODES)]
+        open_from_us = min((one.span[0] for one in unanswered), default=None)
+        others = [one for one in covered if one not in unanswered]
+        uncovered = self._uncovered(key, part, first, others)
         free: list[tuple[int, int]] = []
         begin = counted = 0
-        for at_us, weight in self._uncovered(key, part, first, others):
+        for at_us, weight in uncovered:
             free.append((at_us, weight))
             counted += weight
             while at_us - free[begin][0] > within_us:
@@ -248,9 +256,10 @@ class GuardCount:
             if open_from_us is not None and from_us >= open_from_us:
                 return None
             if counted > limit:
-                begins = bisect.bisect_left(arrivals, (from_us, ""))
-                ahead = itertools.takewhile(_comes_by(from_us + within_us), self._uncovered(key, part, begins, others))
-                counted = sum(weight for _, weight in ahead)
+                for later_us, more in uncovered:
+                    if later_us > from_us + within_us:
+                        break
+                    counted += more
                 return Exceeded(
                     taint=key, part=part, from_us=from_us, counted=counted, limit=limit, known=self.known(part)
                 )
@@ -259,7 +268,7 @@ class GuardCount:
     def _uncovered(
         self, key: str, part: GuardedPart, first: int, covered: Sequence[Covered]
     ) -> Iterator[tuple[int, int]]:
-        """Yield when taints came that belong to no incident, and as how much they count, from a place on."""
+        """Yield when taints came that are not covered, and as how much they count, from a place on."""
         arrivals = self._slices(key).get(part, [])
         for place in range(first, len(arrivals)):
             at_us, name = arrivals[place]
@@ -275,11 +284,6 @@ class GuardCount:
         """Look at all arrivals with the next look."""
         for key in self._arrivals:
             self.look_again(key, ALL_NODES)
-
-    def _look_at(self, part: GuardedPart) -> None:
-        for key, parts in self._arrivals.items():
-            if part in parts:
-                self._look_from(key, part, parts[part][0][0])
 
     def _look_from(self, key: str, part: GuardedPart, since_us: int) -> None:
         self._changed[key, part] = min(since_us, self._changed.get((key, part), since_us))
@@ -305,15 +309,9 @@ class GuardCount:
                 yield arrivals[place]
 
     def _counted_in(self, key: str, part: GuardedPart) -> list[GuardedPart]:
-        """Return where arrivals of a key at some nodes are counted."""
+        """Return where arrivals of a key at some nodes are counted: all nodes in one part, or each part by itself."""
         parts = self._slices(key)
-        if part in parts:
-            return [part]
-        return [one for one in parts if ALL_NODES in (part, one)]
+        return list(parts) if part == ALL_NODES else [one for one in (part, ALL_NODES) if one in parts]
 
     def _slices(self, key: str) -> dict[GuardedPart, list[tuple[int, str]]]:
         return self._arrivals.get(key, {})
-
-
-def _comes_by(until_us: int) -> Callable[[tuple[int, int]], bool]:
-    return lambda arrival: arrival[0] <= until_us

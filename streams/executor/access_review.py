@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Final
 
 import msgspec
@@ -72,7 +73,7 @@ def check_rights(
         needed += OF_MODE[ExecutorMode.DELETE]
     if writes_events:
         needed += EVENT_RIGHTS[mode]
-    missing = [f"{verb} {resource}" for verb, resource in needed if not _is_allowed(connection, verb, resource)]
+    missing = _missing(connection, needed)
     if missing:
         lacks_own = any(f"{verb} {resource}" in missing for verb, resource in OF_MODE[mode])
         file = f"executor-{mode if lacks_own or not deletes_late else ExecutorMode.DELETE}.yaml"
@@ -90,7 +91,11 @@ def lacks_for_patience(connection: Connection, mode: ExecutorMode) -> list[str]:
     if mode not in {ExecutorMode.EVICT, ExecutorMode.REQUEST}:
         return []
     late = [right for right in OF_MODE[ExecutorMode.DELETE] if right != LISTS]
-    return [f"{verb} {resource}" for verb, resource in late if not _is_allowed(connection, verb, resource)]
+    return _missing(connection, late)
+
+
+def _missing(connection: Connection, rights: Iterable[Right]) -> list[str]:
+    return [f"{verb} {resource}" for verb, resource in rights if not _is_allowed(connection, verb, resource)]
 
 
 def _is_allowed(connection: Connection, verb: str, resource: str) -> bool:

@@ -12,6 +12,7 @@ import msgspec
 
 from evictstream.models.eviction import EvictionState, NothingDue, decide
 from evictstream.models.eviction.held_attempts import guarded_node
+from evictstream.models.eviction.transitions import OUTSTANDING
 from evictstream.models.messages.incident import IncidentState
 from evictstream.models.steering.guarded_nodes import ALL_NODES, ALWAYS, Covered, GuardedPart
 from evictstream.models.steering.guards import GuardCount
@@ -36,8 +37,7 @@ if TYPE_CHECKING:
     from evictstream.streams.partition.clusters import Clusters
     from evictstream.streams.partition.held import HeldEvictions
 
-_SCHEDULED = EvictionState.SCHEDULED  # see `evictstream.models.eviction` for these constants
-_DONE = EvictionState.DONE
+_DONE = EvictionState.DONE  # see `evictstream.models.eviction` for this constant
 _NODES_PER_TURN: Final = 2_000
 """Nodes that are counted in one turn, each some 3 µs, beside those of a cluster of which something is due."""
 
@@ -109,7 +109,9 @@ class Guarding:
         if guards is None:
             self.uncounted[aggregate.cluster] = None
             return
-        node = guarded_node(aggregate, counts_pods=self.counts_pods)
+        if not guards:
+            return
+        node = guarded_node(aggregate, counts_pods=any(one.counted.counts_pods for one in guards))
         is_other = False
         for guard in guards:
             is_other |= guard.counted.see(node)
@@ -123,7 +125,7 @@ class Guarding:
             before is None or after is None or before.due.taint.key != after.due.taint.key for before, after in moves
         ):
             self.look_at_pods(aggregate)
-        if self.idle:
+        if aggregate.cluster in self.idle:
             self._end_idle(aggregate, moves)
 
     def look_at_pods(self, aggregate: NodeAggregate) -> None:
@@ -132,7 +134,7 @@ class Guarding:
         self._changed.add(aggregate.cluster)
 
     def _end_idle(self, aggregate: NodeAggregate, moves: Iterable[Move]) -> None:
-        idle, node = self.idle.get(aggregate.cluster, {}), aggregate.node
+        idle, node = self.idle[aggregate.cluster], aggregate.node
         parts = (ALL_NODES, GuardedPart("" if node is None else node.zone or ""), GuardedPart(node=aggregate.name))
         for key in {after.due.taint.key for _, after in moves if after is not None and after.state is not _DONE}:
             for part in parts:
@@ -141,7 +143,7 @@ class Guarding:
                     for guard in self._guards.get(aggregate.cluster, ()):
                         guard.counted.look_again(key, part)
         if not idle:
-            self.idle.pop(aggregate.cluster, None)
+            del self.idle[aggregate.cluster]
 
     def left(self, cluster: str) -> None:
         """Take in that a cluster has no node any more."""
@@ -180,7 +182,7 @@ class Guarding:
         """
         pod = aggregate.pods.get(uid)
         eviction = None if pod is None else pod.eviction
-        if pod is None or eviction is None or eviction.state in {_SCHEDULED, _DONE}:
+        if pod is None or eviction is None or eviction.state not in OUTSTANDING:
             return
         due = decide(aggregate.node, pod, rules)
         if not isinstance(due, NothingDue) and due.taint.key != eviction.due.taint.key:
@@ -254,8 +256,9 @@ class Guarding:
         )
         self._guards[name] = guards
         self._changed.add(name)
+        counts_pods = any(one.counted.counts_pods for one in guards)
         for aggregate in cluster.nodes.values() if guards else ():
-            node = guarded_node(aggregate, counts_pods=self.counts_pods)
+            node = guarded_node(aggregate, counts_pods=counts_pods)
             for guard in guards:
                 guard.counted.see(node)
 
@@ -312,7 +315,8 @@ class Guarding:
     def _count_pods(self, cluster: Cluster) -> None:
         """Count the pods of the nodes of which others leave than were counted."""
         guards = [guard.counted for guard in self._guards.get(cluster.name, ()) if guard.counted.counts_pods]
-        for name in self._pods_changed.pop(cluster.name, ()):
+        names = self._pods_changed.pop(cluster.name, ())
+        for name in names if guards else ():
             aggregate = cluster.nodes.get(name)
             if aggregate is not None:
                 node = guarded_node(aggregate, counts_pods=True)

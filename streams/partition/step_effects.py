@@ -116,7 +116,7 @@ class StepEffects:
         if self.guarding.is_on:
             if has_to_count(aggregate):
                 self.guarding.see(aggregate)
-            if moves and (self.guarding.idle or self.guarding.counts_pods):
+            if moves:
                 self.guarding.moved(aggregate, moves)
         levels = self.levels.get(aggregate.cluster)
         if levels is None:

@@ -13,6 +13,7 @@ MACHINE = "tests/streams/partition/test_guards_machine.py"
 PUBLISHED = "tests/streams/partition/test_published_incidents.py"
 
 LATE = "tests/streams/partition/test_guards_late_records.py"
+KNOWN = "tests/streams/partition/test_guards_known_nodes.py"
 
 OF_GUARDS = (
     Mutation(
@@ -128,7 +129,7 @@ OF_GUARDS = (
     ),
     Mutation(
         "count deleted nodes for good",
-        (Change(product.STEERING_GUARDS, "GuardCount.exceeded", "until_us <= now_us", "False"),),
+        (Change(product.STEERING_GUARDS, "GuardCount.exceeded", "self._gone.get(name) == until_us", "False"),),
         (HELD,),
     ),
     Mutation(

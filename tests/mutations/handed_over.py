@@ -83,12 +83,12 @@ OF_HANDED_OVER = (
     ),
     Mutation(
         "let an edit set the built-in controller's timer again",
-        (Change(product.BUILT_IN_TIMER, "timer_us", "eviction is not None", "False"),),
+        (Change(product.BUILT_IN_TIMER, "timer_us", "pod.eviction is not None", "False"),),
         (TIMERS,),
     ),
     Mutation(
         "begin a timer when a pod is moved in its window",
-        (Change(product.BUILT_IN_TIMER, "next_timer_us.derived_us", "before.node is None", "True"),),
+        (Change(product.BUILT_IN_TIMER, "timer_us", "node is None", "True"),),
         (TIMERS,),
     ),
     Mutation(
