@@ -373,10 +373,9 @@ class ClusterFeed(threading.Thread):
         return True
 
     def _write_heartbeats(self, records: FeedRecords, at_us: int) -> None:
-        for kind, topic in zip(self._kinds, (self._settings.nodes_topic, self._settings.pods_topic), strict=True):
+        told = self._told if self._profile is None else self._profile.told()
+        places = ((self._settings.nodes_topic, told), (self._settings.pods_topic, None))
+        for kind, (topic, about) in zip(self._kinds, places, strict=True):
             assert kind.progress.listed_at_us is not None  # noqa: S101 - it is proven
-            told = self._told if self._profile is None else self._profile.told()
-            is_on_nodes = topic == self._settings.nodes_topic
-            value = records.heartbeat(at_us, kind.progress.listed_at_us, told if is_on_nodes else None)
-            self._publisher.send(topic, records.key, value)
+            self._publisher.send(topic, records.key, records.heartbeat(at_us, kind.progress.listed_at_us, about))
         self.heartbeats += 1

@@ -26,12 +26,12 @@ def labels_of(texts: Iterable[str]) -> dict[str, str]:
         key, equals, value = text.partition("=")
         if not equals:
             raise WrongUseError(f"--label {text} has no =", next_step="write --label KEY=VALUE")
-        if not is_label(key):
+        if not _is_key(key):
             problem = f"{key!r} cannot be the key of a label"
             raise WrongUseError(
                 problem, next_step="use letters, digits, -, _ and dots, as in topology.example.com/site"
             )
-        if not is_label(key, value):
+        if not is_label_value(value):
             problem = f"{value!r} cannot be the value of a label"
             raise WrongUseError(problem, next_step="use up to 63 letters, digits, -, _ and dots")
         if key in labels:
@@ -42,15 +42,23 @@ def labels_of(texts: Iterable[str]) -> dict[str, str]:
     return labels
 
 
-def is_label(key: str, value: str = "") -> bool:
+def is_label(key: str, value: str) -> bool:
     """Whether both have the form that Kubernetes asks of a label."""
-    prefix, slash, name = key.rpartition("/")
-    if slash and not is_subdomain(prefix):
-        return False
-    is_key = len(name) <= _LONGEST_NAME and _WORD.fullmatch(name) is not None
-    return is_key and (not value or (len(value) <= LONGEST_LABEL_VALUE and _WORD.fullmatch(value) is not None))
+    return _is_key(key) and is_label_value(value)
+
+
+def is_label_value(value: str) -> bool:
+    """Whether it has the form that Kubernetes asks of a label's value, which may be empty."""
+    return not value or (len(value) <= LONGEST_LABEL_VALUE and _WORD.fullmatch(value) is not None)
 
 
 def is_subdomain(name: str, longest: int = _LONGEST_PREFIX) -> bool:
     """Whether it is a name as most objects of Kubernetes have, such as `a.example`, of so many characters."""
     return len(name) <= longest and _PREFIX.fullmatch(name) is not None
+
+
+def _is_key(key: str) -> bool:
+    prefix, slash, name = key.rpartition("/")
+    if slash and not is_subdomain(prefix):
+        return False
+    return len(name) <= _LONGEST_NAME and _WORD.fullmatch(name) is not None

@@ -22,7 +22,7 @@ from evictstream.models.messages.fleet import (
 )
 from evictstream.streams.broker.feed_states import KnownProfile
 from evictstream.streams.errors import WrongUseError
-from evictstream.streams.feed.cluster_labels import is_label, is_subdomain
+from evictstream.streams.feed.cluster_labels import is_label, is_label_value, is_subdomain
 from evictstream.streams.feed.feed_records import ToldCluster
 
 log = structlog.get_logger(__name__)
@@ -128,7 +128,7 @@ def read_content(body: bytes) -> ProfileContent:
         if each.name not in own and is_label(each.name, each.value):
             labels[each.name] = each.value
     manager = (profile.spec and profile.spec.cluster_manager) or _Manager()
-    return ProfileContent(manager.name if is_label("name", manager.name) else "", labels, odd)
+    return ProfileContent(manager.name if is_label_value(manager.name) else "", labels, odd)
 
 
 class FollowedProfile:
