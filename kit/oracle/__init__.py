@@ -10,12 +10,11 @@ say is unreadable, and a deleted UID is remembered for good.
 
 from evictstream.kit.oracle.judging import judge
 from evictstream.kit.oracle.limits import OracleLimits, Promptness, Stretch
-from evictstream.kit.oracle.records import BrakeRecord, IncidentRecord, InputRecord, MessageRecord, Violation
+from evictstream.kit.oracle.records import InputRecord, KeyedRecord, MessageRecord, Violation
 
 __all__ = [
-    "BrakeRecord",
-    "IncidentRecord",
     "InputRecord",
+    "KeyedRecord",
     "MessageRecord",
     "OracleLimits",
     "Promptness",

@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 
 from evictstream.kit.oracle.limits import SECOND_US
 from evictstream.kit.oracle.reading import Json, to_us
-from evictstream.kit.oracle.records import BrakeRecord, IncidentRecord
+from evictstream.kit.oracle.records import KeyedRecord
 
 NEVER_US: Final = 1 << 62
 """An instant that does not come."""
@@ -70,7 +70,8 @@ class SeenIncident:
         cluster: which.
         policy: name of the policy.
         taint: key of the taint.
-        from_us: when the first of its taints came.
+        from_us: when the first of its taints came, as its first record says.
+        earliest_us: the same, as any of its records says: late records let it begin earlier.
         opened_us: when it was found, by the clock of the worker.
         first_us: append time of its first record.
         ended_us: append time of the record that says that it has ended.
@@ -82,15 +83,16 @@ class SeenIncident:
     policy: str
     taint: str
     from_us: int
+    earliest_us: int
     opened_us: int
     first_us: int
     ended_us: int
     said: tuple[tuple[int, Json], ...]
 
 
-def guard_revisions(records: Iterable[BrakeRecord]) -> dict[str, list[GuardRevision]]:
+def guard_revisions(records: Iterable[KeyedRecord]) -> dict[str, list[GuardRevision]]:
     """Give the revisions of each policy by name, each list from the beginning of time to its end."""
-    by_key: defaultdict[str, list[BrakeRecord]] = defaultdict(list)
+    by_key: defaultdict[str, list[KeyedRecord]] = defaultdict(list)
     for record in records:
         by_key[record.key.decode()].append(record)
     found = {}
@@ -101,7 +103,7 @@ def guard_revisions(records: Iterable[BrakeRecord]) -> dict[str, list[GuardRevis
     return found
 
 
-def seen_incidents(records: Iterable[IncidentRecord]) -> Iterator[SeenIncident]:
+def seen_incidents(records: Iterable[KeyedRecord]) -> Iterator[SeenIncident]:
     """Give the incidents that were published; an id that comes back after its end is another one."""
     said: dict[bytes, list[tuple[int, Json]]] = {}
     for record in records:
@@ -120,6 +122,7 @@ def _incident(said: list[tuple[int, Json]], ended_us: int) -> SeenIncident:
         policy=fields["policy"],
         taint=fields["taint"],
         from_us=to_us(fields["since"]),
+        earliest_us=min(to_us(content["since"]) for _, content in said),
         opened_us=to_us(fields["openedAt"]),
         first_us=first_us,
         ended_us=ended_us,
@@ -127,7 +130,7 @@ def _incident(said: list[tuple[int, Json]], ended_us: int) -> SeenIncident:
     )
 
 
-def _revision(record: BrakeRecord, next_us: int) -> GuardRevision:
+def _revision(record: KeyedRecord, next_us: int) -> GuardRevision:
     if record.value is None:
         return GuardRevision(from_us=record.append_at_us, to_us=next_us, answers={})
     fields = json.loads(record.value)

@@ -20,7 +20,7 @@ from typing import Final, NamedTuple
 
 from evictstream.kit.oracle.cluster_views import ClusterView
 from evictstream.kit.oracle.guard_records import NEVER_US, GuardRevision, SeenIncident
-from evictstream.kit.oracle.limits import SECOND_US
+from evictstream.kit.oracle.limits import SECOND_US, Stretch
 from evictstream.kit.oracle.reading import Json
 from evictstream.kit.oracle.standing_brakes import READ_WITHIN_US
 
@@ -150,10 +150,8 @@ class PodGuards:
         )
 
     def _holds(self, name: str, revision: GuardRevision, issue: Issue) -> bool:
-        guard, now_us = (
-            revision.guard_of(self.cluster, issue.taint, self.namespace),
-            issue.issued_us + self.log.early_us,
-        )
+        guard = revision.guard_of(self.cluster, issue.taint, self.namespace)
+        now_us = issue.issued_us + self.log.early_us
         if guard is None:
             ends_us = revision.guarded_until_us(self.cluster, issue.taint, self.namespace)
             return any(self._is_spread(revision, ended_us, issue) for ended_us in ends_us)
@@ -200,10 +198,8 @@ class PodGuards:
     def _is_too_much(self, name: str, guard: Json, issue: Issue) -> bool:
         """Tell whether the nodes exceed the guard in each view that could have been known, and the pod's is of them."""
         log, taint = self.log, issue.taint
-        incidents = log.incidents[name, self.cluster, taint]
-        if any(
-            log.answered_us(one, issue.issued_us + log.early_us) <= issue.issued_us + log.early_us for one in incidents
-        ):
+        now_us = issue.issued_us + log.early_us
+        if any(log.answered_us(one, now_us) <= now_us for one in log.incidents[name, self.cluster, taint]):
             return False
         oldest_us = min(issue.issued_us, issue.at_us) - log.view_age_us
         there = [view for view in log.views_of(self.cluster) if view.append_us <= issue.at_us]
@@ -211,23 +207,23 @@ class PodGuards:
         if not known:
             return False
         guards = [guard, *filter(None, (one.guard_of(self.cluster, taint) for one in log.policies[name]))]
-        released_us = min(one.get("releaseAfterSeconds", NEVER_US // SECOND_US) for one in guards) * SECOND_US
+        after_us = min(one.get("releaseAfterSeconds", NEVER_US // SECOND_US) for one in guards) * SECOND_US
         first_us = min((view.arrivals[taint][0] for view in there if view.arrivals.get(taint)), default=0)
-        if first_us + released_us <= issue.issued_us + log.early_us:
+        if first_us + after_us <= now_us:
             return False
         views = there[known - 1 :]
         exceeded = [view.first_excess_us(taint, guard) for view in views]
         begins = [view.first_excess_us(taint, each) for view in views for each in guards]
         return None not in exceeded and all(begin_us is None or begin_us <= issue.since_us for begin_us in begins)
 
-    def stretches(self, taint: str, since_us: int) -> Iterator[tuple[int, int]]:
+    def stretches(self, taint: str, since_us: int) -> Iterator[Stretch]:
         """Give when an eviction for a taint that came at an instant may have to wait."""
         for name, revisions in self.log.policies.items():
             for revision in revisions:
                 for from_us, to_us in self._of_revision(name, revision, taint, since_us):
                     yield from_us, to_us + READ_WITHIN_US
 
-    def _of_revision(self, name: str, revision: GuardRevision, taint: str, since_us: int) -> Iterator[tuple[int, int]]:
+    def _of_revision(self, name: str, revision: GuardRevision, taint: str, since_us: int) -> Iterator[Stretch]:
         share_us = revision.share_us(self.uid)
         for ended_us in revision.guarded_until_us(self.cluster, taint, self.namespace):
             yield ended_us, ended_us + share_us
@@ -239,7 +235,7 @@ class PodGuards:
             answer, release_us = revision.answers.get(incident.id), released_us(incident, guard)
             begin_us = max(min(incident.opened_us, incident.first_us), revision.from_us)
             end_us = min(incident.ended_us, revision.to_us)
-            if not incident.from_us <= since_us <= min(release_us, NEVER_US if answer is None else answer.from_us):
+            if not incident.earliest_us <= since_us <= min(release_us, NEVER_US if answer is None else answer.from_us):
                 continue
             if answer is None:
                 yield begin_us, min(end_us, release_us + share_us)

@@ -6,16 +6,14 @@ that could have been known, and with some revision of its policy.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 
 from evictstream.kit.oracle.guard_records import NEVER_US, GuardRevision, SeenIncident
 from evictstream.kit.oracle.guards import GuardLog, released_us
-from evictstream.kit.oracle.limits import SECOND_US
 from evictstream.kit.oracle.reading import Json, to_us
 from evictstream.kit.oracle.records import Violation, shown
 from evictstream.kit.oracle.standing_brakes import READ_WITHIN_US
-
-_PUBLISHED_WITHIN_US = SECOND_US
 
 
 def check_incidents(log: GuardLog, *, ended_at_us: int, slack_us: int) -> Iterator[Violation]:
@@ -43,7 +41,7 @@ def _may_have_ended(log: GuardLog, incident: SeenIncident) -> bool:
     views = [view for view in log.views_of(incident.cluster) if view.append_us <= incident.ended_us]
     begins = next((place for place, view in enumerate(views) if log.can_be(incident, view)), 0)
     answered_us = log.answered_us(incident, incident.ended_us)
-    return not all(view.any_within(incident.taint, incident.from_us, answered_us) for view in views[begins:])
+    return not all(view.any_within(incident.taint, incident.earliest_us, answered_us) for view in views[begins:])
 
 
 def _is_over(log: GuardLog, incident: SeenIncident, by_us: int) -> bool:
@@ -53,9 +51,9 @@ def _is_over(log: GuardLog, incident: SeenIncident, by_us: int) -> bool:
         return True
     views = log.views_of(incident.cluster)
     newest = [
-        view for place, view in enumerate(views) if views[place + 1 :][:1] == [] or views[place + 1].append_us > by_us
+        view for view, after in itertools.zip_longest(views, views[1:]) if after is None or after.append_us > by_us
     ]
-    return not any(view.any_within(incident.taint, incident.from_us, NEVER_US) for view in newest)
+    return not any(view.any_within(incident.taint, incident.earliest_us, NEVER_US) for view in newest)
 
 
 def _check_states(log: GuardLog, incident: SeenIncident) -> Iterator[Violation]:

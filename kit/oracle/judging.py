@@ -25,7 +25,7 @@ from evictstream.kit.oracle.pod_search import DeadEnd, PodSearch
 from evictstream.kit.oracle.rates import check_rates
 from evictstream.kit.oracle.readiness import NO_SPELLS, ReadySpells
 from evictstream.kit.oracle.reading import Statement, UnreadableRecordError, read
-from evictstream.kit.oracle.records import BrakeRecord, IncidentRecord, InputRecord, MessageRecord, Violation
+from evictstream.kit.oracle.records import InputRecord, KeyedRecord, MessageRecord, Violation
 from evictstream.kit.oracle.standing_brakes import PodBrakes, brake_spells
 
 NEVER_SEEN = (HeardPod(),)
@@ -42,9 +42,9 @@ def judge(
     early_us: int = 5_000,
     may_forget: bool = False,
     promptness: Promptness | None = None,
-    brakes: Sequence[BrakeRecord] = (),
-    policies: Sequence[BrakeRecord] = (),
-    incidents: Sequence[IncidentRecord] = (),
+    brakes: Sequence[KeyedRecord] = (),
+    policies: Sequence[KeyedRecord] = (),
+    incidents: Sequence[KeyedRecord] = (),
 ) -> list[Violation]:
     """Say what is wrong.
 
@@ -100,8 +100,8 @@ def judge(
 
 def _guards(
     nodes: Mapping[tuple[str, str], OfNode],
-    policies: Sequence[BrakeRecord],
-    incidents: Sequence[IncidentRecord],
+    policies: Sequence[KeyedRecord],
+    incidents: Sequence[KeyedRecord],
     *,
     limits: OracleLimits,
     early_us: int,

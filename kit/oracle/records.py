@@ -34,21 +34,8 @@ class InputRecord:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BrakeRecord:
-    """A record of the topic of brakes, or of that of policies.
-
-    Attributes:
-        append_at_us: as for `InputRecord`.
-    """
-
-    append_at_us: int
-    key: bytes
-    value: bytes | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class IncidentRecord:
-    """A record of the topic of incidents as a `read_committed` reader got it.
+class KeyedRecord:
+    """A record of the topic of brakes, of policies or of incidents; of the last as a `read_committed` reader got it.
 
     Attributes:
         append_at_us: as for `InputRecord`.

@@ -18,7 +18,7 @@ from typing import Final
 
 from evictstream.kit.oracle.limits import SECOND_US, Stretch
 from evictstream.kit.oracle.reading import Json, to_us
-from evictstream.kit.oracle.records import BrakeRecord
+from evictstream.kit.oracle.records import KeyedRecord
 
 READ_WITHIN_US: Final = 4 * SECOND_US
 """Whoever has not known for 3 s that its brakes are the newest issues nothing; the rest is the round trip before."""
@@ -63,9 +63,9 @@ class BrakeSpell:
         return self.end_us + spread_us * zlib.crc32(uid.encode()) // (1 << 32)
 
 
-def brake_spells(records: Iterable[BrakeRecord]) -> list[list[BrakeSpell]]:
+def brake_spells(records: Iterable[KeyedRecord]) -> list[list[BrakeSpell]]:
     """Give the spells of each brake, each list from the beginning of time to its end."""
-    by_key: dict[bytes, list[BrakeRecord]] = defaultdict(list)
+    by_key: dict[bytes, list[KeyedRecord]] = defaultdict(list)
     for record in records:
         by_key[record.key].append(record)
     spells = []
@@ -81,7 +81,7 @@ def brake_spells(records: Iterable[BrakeRecord]) -> list[list[BrakeSpell]]:
     return spells
 
 
-def _fields(record: BrakeRecord) -> Json | None:
+def _fields(record: KeyedRecord) -> Json | None:
     if record.value is None:
         return None
     try:

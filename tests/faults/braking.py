@@ -12,7 +12,7 @@ import json
 import random
 from typing import Any
 
-from evictstream.kit.oracle import BrakeRecord
+from evictstream.kit.oracle import KeyedRecord
 from tests.faults.objects import NOT_READY, UNREACHABLE, instant
 from tests.faults.plan import Shape
 
@@ -23,17 +23,17 @@ LATEST_SECONDS = 3.0
 """A brake is released at the latest so long after the run has become quiet."""
 
 
-def draw_brakes(seed: int, shape: Shape, start_at_us: int) -> tuple[BrakeRecord, ...]:
+def draw_brakes(seed: int, shape: Shape, start_at_us: int) -> tuple[KeyedRecord, ...]:
     """Draw the records of the brakes topic: in half of the runs there are some."""
     chance = random.Random(f"brakes {seed}")
-    records: list[BrakeRecord] = []
+    records: list[KeyedRecord] = []
     for number in range(chance.choice([0, 0, 0, 1, 2, 4])):
         key = f"b{number}".encode()
         at_seconds, lasts_seconds = chance.uniform(0.1, shape.active_seconds), chance.uniform(0.2, LONGEST_SECONDS)
         end_seconds = min(at_seconds + lasts_seconds, shape.active_seconds + LATEST_SECONDS)
 
         def put(seconds: float, value: bytes | None, key: bytes = key) -> None:
-            records.append(BrakeRecord(append_at_us=start_at_us + int(seconds * SECOND_US), key=key, value=value))
+            records.append(KeyedRecord(append_at_us=start_at_us + int(seconds * SECOND_US), key=key, value=value))
 
         fields = _fields(chance, number)
         draw = chance.random()
@@ -64,7 +64,7 @@ def draw_brakes(seed: int, shape: Shape, start_at_us: int) -> tuple[BrakeRecord,
     return tuple(sorted(records, key=lambda record: record.append_at_us))
 
 
-def as_policy(record: BrakeRecord) -> BrakeRecord | None:
+def as_policy(record: KeyedRecord) -> KeyedRecord | None:
     """Write a brake whose key begins with `p` as the policy that it stands for; None for a real brake."""
     if not record.key.startswith(b"p"):
         return None

@@ -6,7 +6,7 @@ import enum
 from dataclasses import dataclass, field
 from typing import Any
 
-from evictstream.kit.oracle.records import BrakeRecord, InputTopic
+from evictstream.kit.oracle.records import InputTopic, KeyedRecord
 from tests.faults.numbers import NUMBERS, Numbers
 
 SECOND_US = 1_000_000
@@ -138,7 +138,7 @@ class Plan:
     changes: tuple[Change, ...]
     faults: tuple[Fault, ...]
     numbers: Numbers = field(default=NUMBERS)
-    brakes: tuple[BrakeRecord, ...] = ()
+    brakes: tuple[KeyedRecord, ...] = ()
     policies: tuple[PolicyChange, ...] = ()
 
     @property

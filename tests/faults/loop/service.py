@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple, get_args
 
-from evictstream.kit.oracle.records import BrakeRecord, InputRecord, InputTopic, MessageRecord, OutputTopic
+from evictstream.kit.oracle.records import InputRecord, InputTopic, KeyedRecord, MessageRecord, OutputTopic
 from evictstream.models.steering.brakes import NO_BRAKES
 from evictstream.streams.engine.core.outbox import Outbox
 from evictstream.streams.partition.eviction_partition import EvictionPartition
@@ -34,7 +34,7 @@ class Topics:
     """
 
     def __init__(self) -> None:
-        self.brakes: list[BrakeRecord] = []
+        self.brakes: list[KeyedRecord] = []
         self.known = NO_BRAKES
         self.logs: dict[str, list[LogRecord]] = {}
         self.messages: list[MessageRecord] = []
@@ -47,7 +47,7 @@ class Topics:
 
     def brake(self, key: bytes, value: bytes | None) -> None:
         """Append a record of a brake."""
-        self.brakes.append(BrakeRecord(append_at_us=self.now_us // 1_000 * 1_000, key=key, value=value))
+        self.brakes.append(KeyedRecord(append_at_us=self.now_us // 1_000 * 1_000, key=key, value=value))
         self.known = self.known.with_record(key, value, self.now_us // 1_000)
 
     def read(self, topic: str, position: int, most: int) -> list[LogRecord]:

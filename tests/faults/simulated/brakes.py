@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterable, Mapping
 from typing import Any, Generic, TypeVar
 
-from evictstream.kit.oracle import BrakeRecord
+from evictstream.kit.oracle import KeyedRecord
 from evictstream.models.steering.brakes import NO_BRAKES, Brakes
 from evictstream.models.steering.holds import Subject, longest_hold
 from evictstream.models.steering.policies import Policies
@@ -28,7 +28,7 @@ class SimulatedView(Generic[_View]):
         view: the newest that was read.
     """
 
-    def __init__(self, connection: Connection, topic: list[BrakeRecord], clock: Clock, nothing: _View) -> None:
+    def __init__(self, connection: Connection, topic: list[KeyedRecord], clock: Clock, nothing: _View) -> None:
         self.view: _View = nothing
         self._connection = connection
         self._topic = topic
@@ -74,7 +74,7 @@ class SimulatedPolicies(SimulatedView[Policies]):
         return self.view
 
 
-def held_by(records: Iterable[BrakeRecord], command: Mapping[str, Any], now_us: int) -> str | None:
+def held_by(records: Iterable[KeyedRecord], command: Mapping[str, Any], now_us: int) -> str | None:
     """Say which brake an executor holds a command for that has read these records; it takes zones for its own."""
     brakes = NO_BRAKES
     for entry in records:

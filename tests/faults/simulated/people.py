@@ -12,22 +12,20 @@ from typing import Final
 
 import msgspec
 
-from evictstream.kit.oracle import BrakeRecord
+from evictstream.kit.oracle import KeyedRecord
 from evictstream.models.instants import moment_at
 from evictstream.models.messages.codec import encode
 from evictstream.models.messages.incident import IncidentAnswer, IncidentVerdict
 from evictstream.models.messages.policy import Policy, PolicySpec
-from evictstream.models.steering.policies import NO_POLICIES, StandingPolicy
+from evictstream.models.steering.policies import NO_POLICIES
 from tests.faults.objects import Json
 from tests.faults.plan import Plan, PolicyChange
 from tests.faults.simulated.broker import Broker
-from tests.faults.simulated.log import Entry
+from tests.faults.simulated.log import MILLISECOND_US, Entry
 from tests.faults.simulated.world import SECOND_US, World
 
 INCIDENTS: Final = "incidents"
 MOST_ANSWERS: Final = 4  # to one incident; then nobody minds it any more
-_MILLISECOND_US: Final = 1000
-_NO_SPEC: Final = PolicySpec()
 
 
 class People:
@@ -37,8 +35,8 @@ class People:
         written: what was appended to the topic.
     """
 
-    def __init__(self, plan: Plan, world: World, broker: Broker, publish: Callable[[BrakeRecord], None]) -> None:
-        self.written: list[BrakeRecord] = []
+    def __init__(self, plan: Plan, world: World, broker: Broker, publish: Callable[[KeyedRecord], None]) -> None:
+        self.written: list[KeyedRecord] = []
         self._plan = plan
         self._world = world
         self._broker = broker
@@ -118,12 +116,12 @@ class People:
         self._append(policy.name, policy.spec, policy.spread_seconds, (answer, *others))
 
     def _append_us(self) -> int:
-        return self._world.now_us // _MILLISECOND_US * _MILLISECOND_US
+        return self._world.now_us // MILLISECOND_US * MILLISECOND_US
 
     def _append(
         self, name: str, spec: PolicySpec | None, spread_seconds: int, answers: Sequence[IncidentAnswer]
     ) -> None:
-        standing: StandingPolicy | None = self._policies.standing.get(name)
+        standing = self._policies.standing.get(name)
         policy = Policy(
             api_version="evictstream.io/v1",
             kind="Policy",
@@ -137,8 +135,8 @@ class People:
             earlier=() if standing is None else standing.replaced_by(spec, self._world.now_us),
             answers=tuple(answers),
         )
-        record = BrakeRecord(append_at_us=self._append_us(), key=name.encode(), value=encode(policy))
-        self._policies = self._policies.with_record(record.key, record.value, record.append_at_us // _MILLISECOND_US)
+        record = KeyedRecord(append_at_us=self._append_us(), key=name.encode(), value=encode(policy))
+        self._policies = self._policies.with_record(record.key, record.value, record.append_at_us // MILLISECOND_US)
         self.written.append(record)
         self._publish(record)
 

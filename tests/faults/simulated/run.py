@@ -15,10 +15,9 @@ import structlog
 from evictstream.kit.oracle import Violation, judge
 from evictstream.kit.oracle.reading import place
 from evictstream.kit.oracle.records import (
-    BrakeRecord,
-    IncidentRecord,
     InputRecord,
     InputTopic,
+    KeyedRecord,
     MessageRecord,
     OutputTopic,
 )
@@ -80,9 +79,9 @@ class Simulation:
         self.broker.on_append = self._appended
         self.config = engine_config(plan)
         self.group = Group(self.world, plan.shape.partitions, int(self.config.session_timeout_seconds * SECOND_US))
-        self.held: list[BrakeRecord] = []  # by brakes and policies
-        self.brakes: list[BrakeRecord] = []
-        self.policies: list[BrakeRecord] = []
+        self.held: list[KeyedRecord] = []  # by brakes and policies
+        self.brakes: list[KeyedRecord] = []
+        self.policies: list[KeyedRecord] = []
         self.seen: Counter[str] = Counter()
         self.people = People(plan, self.world, self.broker, self.policies.append)
         self._service = partition_config(plan, self.world)
@@ -154,7 +153,7 @@ class Simulation:
                 partition = place(change.key, self.plan.shape.partitions)
             self.broker.append(change.topic, partition, change.key, change.value)
 
-    def _brake(self, record: BrakeRecord) -> None:
+    def _brake(self, record: KeyedRecord) -> None:
         """Let somebody write a record of a brake or a policy, as soon as the brokers take it."""
         now_us = self.world.now_us
         if self.broker.down_until_us > now_us:
@@ -385,8 +384,8 @@ def _message(topic: OutputTopic, entry: Entry) -> MessageRecord:
     )
 
 
-def _of_incident(entry: Entry) -> IncidentRecord:
-    return IncidentRecord(append_at_us=entry.timestamp * MILLISECOND_US, key=entry.key or b"", value=entry.value)
+def _of_incident(entry: Entry) -> KeyedRecord:
+    return KeyedRecord(append_at_us=entry.timestamp * MILLISECOND_US, key=entry.key or b"", value=entry.value)
 
 
 def simulate(plan: Plan) -> Outcome:

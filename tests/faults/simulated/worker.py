@@ -14,7 +14,7 @@ import itertools
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from typing import Any
 
-from evictstream.kit.oracle import BrakeRecord
+from evictstream.kit.oracle import KeyedRecord
 from evictstream.models.steering.brakes import NO_BRAKES
 from evictstream.models.steering.policies import NO_POLICIES
 from evictstream.streams.engine.core.config import EngineConfig
@@ -103,8 +103,8 @@ class Worker:
         config: EngineConfig,
         service: PartitionConfig,
         limits: GateLimits,
-        brakes: list[BrakeRecord],
-        policies: list[BrakeRecord],
+        brakes: list[KeyedRecord],
+        policies: list[KeyedRecord],
         on_end: Callable[[Worker], None],
     ) -> None:
         self.name = name

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 
-from evictstream.kit.oracle import BrakeRecord, IncidentRecord, InputRecord, MessageRecord, Violation, judge
+from evictstream.kit.oracle import InputRecord, KeyedRecord, MessageRecord, Violation, judge
 from evictstream.kit.oracle.records import InputTopic, OutputTopic
 from tests.faults.numbers import NUMBERS
 from tests.faults.objects import Json, Node, Pod, instant, report, watch_event
@@ -34,9 +34,9 @@ class Story:
     def __init__(self) -> None:
         self.inputs: list[InputRecord] = []
         self.messages: list[MessageRecord] = []
-        self.brakes: list[BrakeRecord] = []
-        self.policies: list[BrakeRecord] = []
-        self.incidents: list[IncidentRecord] = []
+        self.brakes: list[KeyedRecord] = []
+        self.policies: list[KeyedRecord] = []
+        self.incidents: list[KeyedRecord] = []
         self._version = 0
 
     def hear(self, topic: InputTopic, seconds: float, value: bytes | None, key: bytes = KEY) -> Story:
@@ -195,14 +195,14 @@ class Story:
     def brake(self, seconds: float, **fields: object) -> Story:
         """Let somebody write the brake `b`."""
         value = {"kind": "Brake", "id": "b", "spreadSeconds": 0, **fields}
-        self.brakes.append(BrakeRecord(append_at_us=at(seconds), key=b"b", value=json.dumps(value).encode()))
+        self.brakes.append(KeyedRecord(append_at_us=at(seconds), key=b"b", value=json.dumps(value).encode()))
         return self
 
     def policy(self, seconds: float, spec: Json | None, *answers: Json, **fields: object) -> Story:
         """Let somebody write the policy `g`."""
         value = {"kind": "Policy", "name": "g", "spreadSeconds": 0, "answers": answers, **fields}
         value |= {} if spec is None else {"spec": spec}
-        self.policies.append(BrakeRecord(append_at_us=at(seconds), key=b"g", value=json.dumps(value).encode()))
+        self.policies.append(KeyedRecord(append_at_us=at(seconds), key=b"g", value=json.dumps(value).encode()))
         return self
 
     def incident(self, seconds: float, state: str | None = "Waiting", **fields: object) -> Story:
@@ -221,7 +221,7 @@ class Story:
             "known": 2,
         } | fields
         text = None if state is None else json.dumps(value).encode()
-        self.incidents.append(IncidentRecord(append_at_us=at(seconds), key=b"i", value=text))
+        self.incidents.append(KeyedRecord(append_at_us=at(seconds), key=b"i", value=text))
         return self
 
     def bury(self, offset: int, digest: str = "") -> Story:

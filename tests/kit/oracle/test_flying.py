@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from evictstream.kit.oracle import BrakeRecord, MessageRecord
+from evictstream.kit.oracle import KeyedRecord, MessageRecord
 from evictstream.kit.oracle.commands import SeenCommand
 from evictstream.kit.oracle.flying import check_flying
 from evictstream.kit.oracle.reading import Statement
@@ -66,7 +66,7 @@ def told(number: int, seconds: float, outcome: str, *, attempt: int = 1) -> Stat
 def wrong(commands: list[SeenCommand], *said: Statement, **limit: Any) -> set[str]:
     clause = {"count": 1, "of": "pods", "per": "cluster", "countsSeconds": 60} | limit
     value = json.dumps({"kind": "Brake", "inFlight": clause}).encode()
-    spells = brake_spells([BrakeRecord(append_at_us=at(0), key=b"p", value=value)])
+    spells = brake_spells([KeyedRecord(append_at_us=at(0), key=b"p", value=value)])
     return {found.rule for found in check_flying(commands, said, spells, early_us=5_000)}
 
 

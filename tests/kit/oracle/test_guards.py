@@ -184,6 +184,16 @@ def test_an_incident_has_a_reason(fields: dict[str, Any]) -> None:
     assert "incident without a reason" in rules(guarded().incident(11.5, **fields))
 
 
+def test_a_late_record_lets_an_incident_begin_earlier() -> None:
+    """The pod's node is told last, with a taint that came before those of the others."""
+    story = Story().policy(1, guarding()).pod(5, tolerating(5)).node(6).node(6, name="m").node(6, name="o")
+    story.node(10.5, TAINT, name="m").node(10.5, TAINT, name="o")
+    story.incident(11.5, since=instant(at(10.5)), known=3).node(11.6, TAINT, observed=10).say("Schedule", 11.7)
+    told = story.incident(12.5, since=instant(at(10)), known=3)
+    assert rules(told) == set()
+    assert rules(done(told, 15.01)) == HELD
+
+
 def test_an_incident_says_what_people_have_said() -> None:
     assert rules(waiting().incident(14, "Approved")) == {"incident in a wrong state"}
     assert rules(answered(30, "Rejected").incident(33, "Waiting")) == set(), "it may not be known yet"
