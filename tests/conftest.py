@@ -53,6 +53,8 @@ hypothesis.settings.load_profile("usual")
 # `make test` draws half of all examples, `make quick` a fifth; see tests/harness/examples.py for given numbers.
 hypothesis.settings.register_profile("half", max_examples=50)
 hypothesis.settings.register_profile("quick", max_examples=20)
+# Mutations have to be noticed, not explained: to shrink a failing life of a cluster takes five minutes.
+hypothesis.settings.register_profile("mutations", phases=set(hypothesis.Phase) - {hypothesis.Phase.shrink})
 
 MakeSettings = Callable[..., Settings]
 

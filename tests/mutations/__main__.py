@@ -132,7 +132,8 @@ def _is_noticed(mutation: Mutation) -> bool:
 
 def _verdict(tree: Path, test: str) -> str:
     """Run one test on a tree, and say what came of it."""
-    command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", test]
+    command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider"]
+    command += ["--hypothesis-profile", "mutations", test]
     # Workers are processes of their own: they too have to import the tree, not the checkout that is installed.
     environment = {**os.environ, "PYTHONPATH": str(tree / "src")}
     try:

@@ -67,7 +67,7 @@ OF_GUARDS = (
                 "cluster.state = msgspec.structs.replace(cluster.state, incidents=())",
             ),
         ),
-        (HELD, MACHINE),
+        (HELD,),
     ),
     Mutation(
         "forget an answer with the next revision of the policy",
@@ -125,12 +125,12 @@ OF_GUARDS = (
                 "node.gone_us",
             ),
         ),
-        (HELD,),
+        (KNOWN,),
     ),
     Mutation(
         "count deleted nodes for good",
         (Change(product.STEERING_GUARDS, "GuardCount.exceeded", "self._gone.get(name) == until_us", "False"),),
-        (HELD,),
+        (KNOWN,),
     ),
     Mutation(
         "round shares up",
@@ -142,12 +142,12 @@ OF_GUARDS = (
                 "-(-known * guard.share_percent // 100)",
             ),
         ),
-        (HELD,),
+        (KNOWN,),
     ),
     Mutation(
         "let the higher of count and share bind",
         (Change(product.STEERING_GUARDS, "limit_of", "min(limits, default=0)", "max(limits, default=0)"),),
-        (HELD,),
+        (KNOWN,),
     ),
     Mutation(
         "look around for no time",
@@ -221,7 +221,7 @@ OF_GUARDS = (
     Mutation(
         "count the nodes of all zones together",
         (Change(product.STEERING_GUARDS, "GuardCount._part", "self.guard.by is GuardScope.ZONE", "False"),),
-        (BY_ZONE, MACHINE),
+        (BY_ZONE,),
     ),
     Mutation(
         "take the share of a zone of all nodes",
@@ -253,7 +253,7 @@ OF_GUARDS = (
     Mutation(
         "let pods that have left make room for others",
         (Change(product.LEAVING_PODS, "leaving_pods", "memory.evicted_for in since_us", "False"),),
-        (OF_PODS, MACHINE),
+        (OF_PODS,),
     ),
     Mutation(
         "forget for which taint a pod has left",
@@ -324,6 +324,6 @@ OF_GUARDS = (
     Mutation(
         "overlook that deleted nodes count no longer",
         (Change(product.GUARDING, "Guarding.turn", "at_us <= now_us", "False"),),
-        (HELD,),
+        (KNOWN,),
     ),
 )
