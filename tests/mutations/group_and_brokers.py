@@ -227,6 +227,18 @@ OF_GROUP_AND_BROKERS = (
         (f"{LONG_RUNS}::test_connections_that_went_dead_without_a_word_lose_no_transaction",),
     ),
     Mutation(
+        "lose a transaction whose coordinator was asked for over a closed connection",
+        (
+            Change(
+                product.PRODUCER,
+                "TransactionalProducer._send_with_care",
+                "isinstance(request, FindCoordinatorRequest) and ...",
+                "False",
+            ),
+        ),
+        (f"{LONG_RUNS}::test_connections_that_went_dead_without_a_word_lose_no_transaction",),
+    ),
+    Mutation(
         "give a worker in reserve no age",
         (Change(product.WAITS, "WorkerWaits.confirmed_in_reserve", "self.heartbeat.begin(now)", "pass"),),
         (f"{LONG_RUNS}::test_a_worker_without_partitions_ages_while_its_group_is_silent",),

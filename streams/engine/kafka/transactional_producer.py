@@ -10,6 +10,7 @@ from typing import Any
 from aiokafka import AIOKafkaProducer, TopicPartition
 from aiokafka import errors as kafka_errors
 from aiokafka.client import CoordinationType
+from aiokafka.protocol.coordination import FindCoordinatorRequest
 from aiokafka.protocol.transaction import EndTxnRequest, InitProducerIdRequest
 
 from evictstream.streams.engine.core.permit import Permit
@@ -33,7 +34,10 @@ class TransactionalProducer(AIOKafkaProducer):  # type: ignore[misc]  # aiokafka
     It also asks for a commit again when no answer came. The first request may still be on its way: a broker that
     carries it out after the next transaction has begun would commit a part of that one. Here the transaction fails.
 
-    Both hold for brokers without KIP-890. With it, `v2` writes transactions; only `mark` still goes the old way.
+    Whoever looks for the coordinator over a connection that another request's time-out closes loses the transaction,
+    though nothing of it was sent there. Here it is looked for again.
+
+    All of it is for brokers without KIP-890. With it, `v2` writes transactions; only `mark` still goes the old way.
 
     Attributes:
         v2: the transactions of a started producer, where the cluster's `transaction.version` is 2 or higher.
@@ -85,6 +89,8 @@ class TransactionalProducer(AIOKafkaProducer):  # type: ignore[misc]  # aiokafka
             if isinstance(request, EndTxnRequest):
                 self._txn_manager.fatal_error(error)
                 self._txn_manager.wait_for_transaction_end().exception()  # read, or asyncio reports it
+            if isinstance(request, FindCoordinatorRequest) and isinstance(error, kafka_errors.KafkaConnectionError):
+                raise kafka_errors.NodeNotReadyError from error  # aiokafka asks again after this one alone
             raise
 
     async def begin_transaction(self) -> None:

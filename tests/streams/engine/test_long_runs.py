@@ -25,6 +25,9 @@ from tests.streams.engine.transactions import POSITIONS, WITHOUT_KIP_890, declar
 ANSWER_SECONDS = 1.0
 AUTHENTICATED_SECONDS = 3.0
 PASSWORD = "of-a-test"
+BROKERS = pytest.mark.parametrize(
+    "features", [{}, pytest.param(WITHOUT_KIP_890, marks=pytest.mark.kit)], ids=["KIP-890", "before it"]
+)
 
 
 def test_nothing_is_kept_of_batches_that_were_taken(config: EngineConfig) -> None:
@@ -118,10 +121,13 @@ async def forgetful_way(own_port: int, broker_port: int) -> AsyncIterator[asynci
 
 
 @pytest.mark.kafka
-def test_connections_that_went_dead_without_a_word_lose_no_transaction(monkeypatch: pytest.MonkeyPatch) -> None:
+@BROKERS
+def test_connections_that_went_dead_without_a_word_lose_no_transaction(
+    features: dict[str, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """As after the end of a machine, or behind a box that forgets idle connections."""
     monkeypatch.setattr(connection, "_ANSWER_SECONDS", ANSWER_SECONDS)
-    with EmbeddedBroker(detours=1) as broker:
+    with EmbeddedBroker(detours=1, features=features) as broker:
         detour = broker.nodes[0].address.detours[0]
         direct = declared(broker)
 
@@ -143,9 +149,7 @@ def test_connections_that_went_dead_without_a_word_lose_no_transaction(monkeypat
 
 
 @pytest.mark.kafka
-@pytest.mark.parametrize(
-    "features", [{}, pytest.param(WITHOUT_KIP_890, marks=pytest.mark.kit)], ids=["KIP-890", "before it"]
-)
+@BROKERS
 def test_no_transaction_is_lost_where_clients_have_to_authenticate_anew(
     features: dict[str, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
