@@ -23,20 +23,17 @@ import tempfile
 import threading
 import time
 import uuid
-from collections import Counter
-from collections.abc import Callable, Sequence
 from pathlib import Path
 from random import Random
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import structlog
 
 from evictstream.kit.conformance.brake_rules import write_brake
-from evictstream.kit.conformance.fake_api import FakeApi
-from evictstream.kit.conformance.fake_faults import FakeAnswer, FakeRequest
 from evictstream.streams.broker.admin import declare_topics
 from evictstream.streams.broker.embedded import EmbeddedBroker
 from evictstream.streams.settings import Settings
+from tests.faults.leaving import LeavingApi, kubeconfig_of, share, wait_for
 from tests.faults.loop.real import SETTINGS
 from tests.harness.product_process import ProductProcess
 
@@ -44,7 +41,6 @@ STORM, CALM = "storm", "calm"
 PODS_PER_NODE = 30
 CALM_NODES = 20
 CALM_SECONDS = 0.1
-TAINTED: dict[str, Any] = {"taints": [{"key": "maintenance", "effect": "NoExecute"}]}
 
 STOP_SECONDS = 1.0
 LATER_SECONDS = 0.1
@@ -56,55 +52,8 @@ HELD_SECONDS = 2.0
 BEFORE_SECONDS = 20.0
 """How long the storm lasts before the first brake, to compare with."""
 
-PATIENCE_SECONDS = 300.0
 SELECTIONS: tuple[dict[str, object], ...] = ({}, {"taints": ["maintenance"]}, {"namespaces": ["shop"]})
 """Each holds all of the storm."""
-
-
-class Deleted(NamedTuple):
-    """A delete that was accepted."""
-
-    uid: str
-    at: float
-
-
-class LeavingApi(FakeApi):
-    """A cluster whose pods all have to leave.
-
-    Attributes:
-        deleted: in order.
-        put_at: when each pod was put, by UID.
-        lasts: whether each pod that is deleted is replaced.
-    """
-
-    def __init__(self, nodes: int) -> None:
-        super().__init__()
-        self.deleted: list[Deleted] = []
-        self.put_at: dict[str, float] = {}
-        self.lasts = False
-        self._numbers = itertools.count()
-        for number in range(nodes):
-            self.put("Node", f"n-{number}", spec=TAINTED)
-
-    def put_pod(self, node: str) -> None:
-        name = f"p-{next(self._numbers)}"
-        self.put("Pod", name, uid=f"uid-{name}", spec={"nodeName": node}, status={"phase": "Running"})
-        self.put_at[f"uid-{name}"] = time.time()
-
-    @property
-    def left(self) -> int:
-        with self._changed:
-            return sum(1 for kind, _ in self.objects if kind == "Pod")
-
-    def delete_pod(self, request: FakeRequest, options: Any) -> tuple[FakeAnswer, str | None]:
-        with self._changed:
-            pod: Any = self.objects.get(("Pod", request.name))
-            answer, done_to = super().delete_pod(request, options)
-            if done_to is not None:
-                self.deleted.append(Deleted(done_to, time.time()))
-                if self.lasts:
-                    self.put_pod(pod["spec"]["nodeName"])
-        return answer, done_to
 
 
 class Tries(NamedTuple):
@@ -114,7 +63,7 @@ class Tries(NamedTuple):
         stops: of each brake, seconds from its append to the last delete while it stood; 0 if there was none.
         before: how late the pods of the calm cluster were before the first brake, seconds.
         meanwhile: how late they were from then on, until the first worker was killed.
-        twice: UIDs that were deleted twice.
+        twice: pods that were deleted twice.
         left: pods that are left.
         deletes: of the storm.
         kills: of workers.
@@ -155,12 +104,6 @@ class Tries(NamedTuple):
         }
 
 
-def share(values: Sequence[float], part: float) -> float:
-    """Return the value that so many are not above."""
-    found = sorted(values)
-    return found[min(len(found) - 1, int(len(found) * part))] if found else 0.0
-
-
 class BrakedStorm:
     """One run."""
 
@@ -182,7 +125,7 @@ class BrakedStorm:
                 stack.enter_context(api)
             of_clusters = tuple(word for name in (STORM, CALM) for word in ("--cluster", f"{name}={name}"))
             file = self._folder / "kubeconfig"
-            file.write_text(_kubeconfig({STORM: self._storm, CALM: self._calm}))
+            file.write_text(kubeconfig_of({STORM: self._storm, CALM: self._calm}))
             where = (*of_clusters, "--kubeconfig", str(file))
             workers = [self._start(stack, f"worker-{number}", "worker") for number in range(2)]
             self._start(stack, "feed", "feed", *where)
@@ -192,7 +135,7 @@ class BrakedStorm:
                 self._storm.put_pod(f"n-{number // PODS_PER_NODE}")
             calm = threading.Thread(target=self._put_calm_pods, daemon=True)
             calm.start()
-            self._wait(lambda: bool(self._storm.deleted and self._calm.deleted), "the first deletes")
+            wait_for(lambda: bool(self._storm.deleted and self._calm.deleted), "the first deletes")
             began_at = time.time()
             time.sleep(before_seconds)
             braked_at = time.time()
@@ -202,18 +145,14 @@ class BrakedStorm:
             self._storm.lasts = False
             self._is_over.set()
             calm.join()
-            self._wait(lambda: not (self._storm.left or self._calm.left), "the last deletes", fails=False)
+            wait_for(lambda: not (self._storm.left or self._calm.left), "the last deletes", fails=False)
             late = {one.uid: one.at - self._calm.put_at[one.uid] for one in self._calm.deleted}
             put_at = self._calm.put_at
             return Tries(
                 stops=stops,
                 before=[late[uid] for uid in late if began_at < put_at[uid] < braked_at],
                 meanwhile=[late[uid] for uid in late if braked_at <= put_at[uid] < killed_at],
-                twice=sum(
-                    count - 1
-                    for api in (self._storm, self._calm)
-                    for count in Counter(d.uid for d in api.deleted).values()
-                ),
+                twice=self._storm.twice + self._calm.twice,
                 left=self._storm.left + self._calm.left,
                 deletes=len(self._storm.deleted),
                 kills=tries - tries // 2,
@@ -242,27 +181,8 @@ class BrakedStorm:
 
     def _wait_for_more_deletes(self) -> None:
         count = len(self._storm.deleted) + 20
-        self._wait(lambda: len(self._storm.deleted) >= count, "deletes after a release")
+        wait_for(lambda: len(self._storm.deleted) >= count, "deletes after a release")
         time.sleep(self._draw.random())
-
-    def _wait(self, is_so: Callable[[], bool], what: str, *, fails: bool = True) -> None:
-        give_up_at = time.monotonic() + PATIENCE_SECONDS
-        while not is_so():
-            if time.monotonic() > give_up_at:
-                if fails:
-                    raise TimeoutError(f"waited in vain for {what}")
-                return
-            time.sleep(0.02)
-
-
-def _kubeconfig(apis: dict[str, FakeApi]) -> str:
-    made = {name: json.loads(api.kubeconfig()) for name, api in apis.items()}
-    first = next(iter(made.values()))
-    for part in ("clusters", "contexts"):
-        first[part] = [{**made[name][part][0], "name": name} for name in made]
-    for name, context in zip(made, first["contexts"], strict=True):
-        context["context"] = {"cluster": name, "user": "somebody"}
-    return json.dumps(first | {"current-context": STORM})
 
 
 def main() -> int:

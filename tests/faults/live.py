@@ -87,10 +87,10 @@ class Arena:
 
     def __init__(self, plane: ControlPlane, nodes: HollowNodes, broker: EmbeddedBroker, folder: Path) -> None:
         self.plane = plane
-        self._nodes = nodes
+        self.nodes = nodes
         self._folder = folder
-        settings = Settings(bootstrap_servers=broker.bootstrap_servers, partitions=1)
-        declare_topics(settings)
+        self.settings = Settings(bootstrap_servers=broker.bootstrap_servers, partitions=1)
+        declare_topics(self.settings)
         self._given = ("-b", broker.bootstrap_servers, "--set", "partitions=1", "--set", "health_port=0")
         self.parts: Mapping[str, Part] = {
             **{name: self.process(name) for name in ("feed", "worker", "executor")},
@@ -116,7 +116,7 @@ class Arena:
         client = self.plane.client()
         tainted = [f"{scene}-{number}" for number in range(TAINTED_NODES)]
         saved, calm = f"{scene}-saved", f"{scene}-calm"
-        self._nodes.add([*tainted, saved, calm])
+        self.nodes.add([*tainted, saved, calm])
         for name, count in {**dict.fromkeys(tainted, PODS_PER_NODE), saved: OTHER_PODS, calm: OTHER_PODS}.items():
             for number in range(count):
                 tolerations = [tolerates(KEY, TOLERATED_SECONDS)]
