@@ -309,8 +309,12 @@ class GuardCount:
                 yield arrivals[place]
 
     def _counted_in(self, key: str, part: GuardedPart) -> list[GuardedPart]:
-        """Return where arrivals of a key at some nodes are counted: all nodes in one part, or each part by itself."""
+        """Return where arrivals of a key at some nodes are counted: in one part, or some in each of several."""
         parts = self._slices(key)
+        if part.zone is not None and self.guard.by is GuardScope.NODE:
+            return [one for one in parts if part.zone == self._zones[one.node or ""]]
+        if part.node is not None and self.guard.by is GuardScope.ZONE:
+            part = GuardedPart(self._zones.get(part.node))
         return list(parts) if part == ALL_NODES else [one for one in (part, ALL_NODES) if one in parts]
 
     def _slices(self, key: str) -> dict[GuardedPart, list[tuple[int, str]]]:

@@ -51,6 +51,16 @@ OF_GUARDS = (
         (HELD,),
     ),
     Mutation(
+        "end the incidents of nodes when zones are counted",
+        (Change(product.STEERING_GUARDS, "GuardCount._counted_in", "part.node is not None", "False"),),
+        (BY_ZONE,),
+    ),
+    Mutation(
+        "end the incidents of zones when nodes are counted",
+        (Change(product.STEERING_GUARDS, "GuardCount._counted_in", "part.zone is not None", "False"),),
+        (BY_ZONE,),
+    ),
+    Mutation(
         "forget an incident after a takeover",
         (
             Change(

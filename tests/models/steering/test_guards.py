@@ -162,6 +162,22 @@ def test_an_incident_counted_otherwise_covers_its_nodes(by: GuardScope) -> None:
     assert count.exceeded(0, {"k": [of_all]}) == []
 
 
+@pytest.mark.parametrize("by", GuardScope)
+def test_an_incident_covers_its_nodes_however_they_are_counted(by: GuardScope) -> None:
+    """The guard of a policy may have counted by zone or by node before."""
+    count = GuardCount(
+        PolicySpec(guard=PolicyGuard(count=2, of=GuardMeasure.PODS, within_seconds=WITHIN, by=by)), "lab"
+    )
+    for number in range(6):
+        count.see(node(f"n{number}", "k", zone="ab"[number % 2]))
+    of_zone, of_node, of_none = (
+        Covered(part, ALWAYS) for part in (GuardedPart("a"), GuardedPart(node="n1"), GuardedPart(node="x"))
+    )
+    assert (count.of_span("k", of_zone), count.has_any("k", of_zone)) == (["n0", "n2", "n4"], True)
+    assert (count.of_span("k", of_node), count.has_any("k", of_node)) == (["n1"], True)
+    assert not count.has_any("k", of_none)
+
+
 PODS = st.lists(st.tuples(st.integers(0, 40), st.integers(0, 5)), min_size=1, max_size=10)
 
 

@@ -12,6 +12,8 @@ HALF = NODES // 2
 A, B = range(HALF), range(HALF, NODES)
 BY_ZONE: dict[str, Any] = {"guard": {"count": 2, "withinSeconds": 600, "by": "zone"}}
 BY_KEY: dict[str, Any] = {"guard": {"count": 2, "withinSeconds": 600}}
+BY_NODE: dict[str, Any] = {"guard": {"count": 1, "withinSeconds": 600, "of": "pods", "by": "node"}}
+SAID = {"why": "w", "by": "anna", "answeredAt": "2026-01-01T00:00:00Z"}
 
 
 def two_zones(spec: dict[str, Any] = BY_ZONE, *, second: str = "b") -> Storm:
@@ -127,6 +129,29 @@ def test_incidents_outlast_another_way_to_count(before: dict[str, Any], after: d
         world.node(number)
     world.run(710)
     assert (world.incidents(), world.gone()) == ((), {})
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [(BY_NODE, BY_ZONE), (BY_NODE, BY_KEY), (BY_ZONE, BY_NODE), (BY_KEY, BY_NODE)],
+    ids=["node to zone", "node to key", "zone to node", "key to node"],
+)
+@pytest.mark.parametrize("kills", [False, True], ids=["", "a worker is killed between"])
+def test_what_was_rejected_waits_under_another_count(
+    before: dict[str, Any], after: dict[str, Any], *, kills: bool
+) -> None:
+    """Nothing exceeds the guard that comes: only the incidents hold."""
+    world = two_zones(before)
+    world.storm(range(3))
+    world.run(10)
+    incidents = world.incidents()
+    answers = [{"incident": one.id, "verdict": "Rejected", **SAID} for one in incidents]
+    world.apply({"guard": {**after["guard"], "count": 2 * NODES}}, *answers, earlier=[{"spec": before}])
+    if kills:
+        world.die()
+        world.logic.firing.look_at_policies()
+    world.run(700)
+    assert ({one.id for one in world.incidents()}, world.gone()) == ({one.id for one in incidents}, {})
 
 
 def test_a_node_that_moves_brings_its_leaving_pods() -> None:
