@@ -64,7 +64,7 @@ def _of_spell(
         if is_first:
             first[one.eviction_id] = one
         flying[one.eviction_id] = one
-        is_known = spell.from_us + READ_WITHIN_US < one.issued_at_us and one.at_us < min(spell.to_us, spell.end_us)
+        is_known = spell.is_surely_known(one.issued_at_us, one.at_us)
         if not (is_first and is_known and _matches(spell, one)):
             continue
         units = {

@@ -35,7 +35,7 @@ class GuardRevision:
 
     Attributes:
         from_us: append time of the record.
-        to_us: append time of the next one.
+        to_us: since when readers have the next one.
         spec: what it does; None if it is deleted.
         spread_us: over how long what only an earlier revision held is spread.
         earlier: earlier revisions and when they ended.
@@ -97,7 +97,7 @@ def guard_revisions(records: Iterable[KeyedRecord]) -> dict[str, list[GuardRevis
         by_key[record.key.decode()].append(record)
     found = {}
     for name, of_key in by_key.items():
-        times = [*(record.append_at_us for record in of_key), NEVER_US]
+        times = [*(record.settled_us for record in of_key), NEVER_US]
         nothing = GuardRevision(from_us=0, to_us=times[0], answers={})
         found[name] = [nothing, *(_revision(record, to_us) for record, to_us in zip(of_key, times[1:], strict=True))]
     return found

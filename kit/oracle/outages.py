@@ -14,7 +14,7 @@ from evictstream.kit.oracle.limits import SECOND_US, OracleLimits
 from evictstream.kit.oracle.readiness import node_turns, ready_status
 from evictstream.kit.oracle.reading import Json, Statement
 from evictstream.kit.oracle.records import Violation
-from evictstream.kit.oracle.standing_brakes import READ_WITHIN_US, BrakeSpell
+from evictstream.kit.oracle.standing_brakes import BrakeSpell
 
 _DELETED_COUNTS_US: Final = 600 * SECOND_US
 
@@ -61,7 +61,7 @@ def check_outages(
             continue
         for spell in holds:
             from_us = min(one.issued_at_us, one.at_us) - limits.lag_us - limits.clock_skew_us
-            is_known = spell.from_us + READ_WITHIN_US < one.issued_at_us and one.at_us < min(spell.to_us, spell.end_us)
+            is_known = spell.is_surely_known(one.issued_at_us, one.at_us)
             if is_known and _holds(spell, one) and _is_out(one, spell, states.get(one.cluster, []), from_us):
                 text = f"{one}, under {(spell.fields or {})['while']}"
                 yield Violation("issued in an outage", text, cluster=one.cluster, node=one.node, pod_uid=one.pod_uid)

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from evictstream.kit.oracle.commands import SeenCommand
 from evictstream.kit.oracle.limits import SECOND_US
 from evictstream.kit.oracle.records import Violation, shown
-from evictstream.kit.oracle.standing_brakes import READ_WITHIN_US, BrakeSpell
+from evictstream.kit.oracle.standing_brakes import BrakeSpell
 
 
 def check_rates(
@@ -35,7 +35,7 @@ def _of_spell(evicts: Iterable[SeenCommand], spell: BrakeSpell, early_us: int) -
     limit = (spell.fields or {})["limit"]
     by_scope: defaultdict[tuple[str, str], list[SeenCommand]] = defaultdict(list)
     for one in evicts:
-        is_known = spell.from_us + READ_WITHIN_US < one.issued_at_us and one.at_us < min(spell.to_us, spell.end_us)
+        is_known = spell.is_surely_known(one.issued_at_us, one.at_us)
         if is_known and spell.matches(one.cluster, one.pod.partition("/")[0], one.taint):
             by_scope[one.cluster, one.node if limit["per"] == "node" else ""].append(one)
     for of_scope in by_scope.values():

@@ -39,11 +39,19 @@ class KeyedRecord:
 
     Attributes:
         append_at_us: as for `InputRecord`.
+        known_at_us: when its writer heard that it stands there. Readers have it by then, and perhaps not before:
+            several brokers show a record only once those in step have it. 0 if that is not later than its append.
     """
 
     append_at_us: int
+    known_at_us: int = 0
     key: bytes
     value: bytes | None
+
+    @property
+    def settled_us(self) -> int:
+        """Since when who reads the topic to its end has it."""
+        return max(self.append_at_us, self.known_at_us)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

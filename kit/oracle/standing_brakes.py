@@ -1,6 +1,7 @@
 """What brakes mean for one pod (docs/messages.md#brakes): when it may not be evicted, and for how long nothing is owed.
 
-A service reads the brakes a little late, and not all at the same instant. So an eviction is wrong only if each set of
+A service reads the brakes a little late, and not all at the same instant; a record counts from its append on, but a
+reader may lack it until its writer has heard that it stands there. So an eviction is wrong only if each set of
 brakes that could have been known then holds it, and what is owed may wait as long as any of them does.
 
 Zones are not the service's: brakes with zones are left out. One with a `limit`, `inFlight` or `while` stands for such a
@@ -35,13 +36,21 @@ class BrakeSpell:
 
     Attributes:
         from_us: append time of the record.
-        to_us: append time of the next one.
+        settled_us: since when readers have it.
+        next_us: append time of the next one.
+        to_us: since when readers have the next one.
         fields: what it says; None if it removes the brake. What cannot be read holds all.
     """
 
     from_us: int
+    settled_us: int
+    next_us: int
     to_us: int
     fields: Json | None
+
+    def is_surely_known(self, issued_at_us: int, append_at_us: int) -> bool:
+        """Tell whether it was the newest, and had not ended, for whoever issued something between two instants."""
+        return self.settled_us + READ_WITHIN_US < issued_at_us and append_at_us < min(self.next_us, self.end_us)
 
     def matches(self, cluster: str, namespace: str, taint: str) -> bool:
         """Tell whether it is about evictions of this kind."""
@@ -70,12 +79,12 @@ def brake_spells(records: Iterable[KeyedRecord]) -> list[list[BrakeSpell]]:
         by_key[record.key].append(record)
     spells = []
     for of_key in by_key.values():
-        times = [0, *(record.append_at_us for record in of_key), _FOREVER]
+        begins = [(0, 0), *((record.append_at_us, record.settled_us) for record in of_key), (_FOREVER, _FOREVER)]
         fields = [None, *map(_fields, of_key)]
         spells.append(
             [
-                BrakeSpell(from_us=start, to_us=stop, fields=said)
-                for start, stop, said in zip(times, times[1:], fields, strict=False)
+                BrakeSpell(from_us=from_us, settled_us=settled_us, next_us=next_us, to_us=to_us, fields=said)
+                for (from_us, settled_us), (next_us, to_us), said in zip(begins, begins[1:], fields, strict=False)
             ]
         )
     return spells

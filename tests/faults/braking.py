@@ -10,9 +10,12 @@ from __future__ import annotations
 import dataclasses
 import json
 import random
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from evictstream.kit.oracle import KeyedRecord
+from evictstream.models.steering.brakes import NO_BRAKES
+from evictstream.models.steering.holds import Subject, longest_hold
 from tests.faults.objects import NOT_READY, UNREACHABLE, instant
 from tests.faults.plan import Shape
 
@@ -85,6 +88,16 @@ def as_policy(record: KeyedRecord) -> KeyedRecord | None:
         **({"earlier": [{"spec": spec}]} if is_over else {"spec": spec}),
     }
     return dataclasses.replace(record, value=json.dumps(policy).encode())
+
+
+def held_by(records: Iterable[KeyedRecord], command: Mapping[str, Any], now_us: int) -> str | None:
+    """Say which brake an executor holds a command for that has read these records; it takes zones for its own."""
+    brakes = NO_BRAKES
+    for entry in records:
+        brakes = brakes.with_record(entry.key, entry.value, entry.append_at_us // 1000)
+    subject = Subject(command["namespace"], command["podUid"], command["reason"]["taint"]["key"], 0, "a")
+    hold = longest_hold(brakes.of_cluster(command["cluster"], now_us), subject, now_us)
+    return None if hold is None else hold.by
 
 
 def _clause(brake: dict[str, Any]) -> dict[str, Any]:

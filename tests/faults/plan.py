@@ -128,8 +128,8 @@ class Plan:
         start_at_us: when it starts, microseconds since 1970; the only thing that is not from the seed.
         changes: by time. The last ones are heartbeats up to the end of the run.
         faults: by time.
-        brakes: records of the brakes topic, by time. Where it is simulated only.
-        policies: those that guard, by time. Where it is simulated only.
+        brakes: records of the brakes topic, by time; those that stand for policies among them (`braking.as_policy`).
+        policies: those that guard, by time.
     """
 
     seed: int

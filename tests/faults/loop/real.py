@@ -37,7 +37,7 @@ from tests.faults.loop.real_cluster import LivelyApi
 from tests.faults.loop.run import LoopOutcome
 from tests.faults.node_rows import check_nodes
 from tests.faults.real.kept import keep
-from tests.faults.real.reading import read_log
+from tests.faults.real.reading import Log, read_log
 from tests.faults.real.state import Rows, read_rows
 from tests.harness.other_version import version_of
 from tests.harness.product_process import ProductProcess
@@ -206,11 +206,12 @@ class RealLoop:
             yield from wrong_delete(deleted, self.api.together)
         for write in self.outside.staging.writes:
             yield f"a write in another cluster: {write}"
-        inputs, messages, of_strangers = of_the_cluster(*read_log(self.settings))
+        log = read_log(self.settings)
+        inputs, messages, of_strangers = of_the_cluster(log.inputs, log.messages)
         self.seen["dead letters of strangers"] = len(of_strangers)
         for place in sorted(self.outside.sent - of_strangers):
             yield f"no dead letter about a stranger's record: {place}"
-        keep(self.folder, inputs, messages, {"deleted": self.api.deleted, "seen": self.seen})
+        keep(self.folder, Log(inputs, messages), {"deleted": self.api.deleted, "seen": self.seen})
         limits = oracle_limits(self.settings)
         found = judge(
             inputs,

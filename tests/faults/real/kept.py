@@ -6,52 +6,61 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 
 import msgspec
 
 from evictstream.kit.oracle import judge
-from evictstream.kit.oracle.records import InputRecord, MessageRecord
+from evictstream.kit.oracle.records import InputRecord, KeyedRecord, MessageRecord
 from tests.faults.numbers import NUMBERS
+from tests.faults.real.reading import Log
 
 INPUTS_FILE = "inputs.json"
 MESSAGES_FILE = "messages.json"
+STEERING_FILE = "steering.json"
 FACTS_FILE = "facts.json"
 
 
-def keep(
-    folder: Path, inputs: Sequence[InputRecord], messages: Sequence[MessageRecord], facts: Mapping[str, object]
-) -> None:
+def keep(folder: Path, log: Log, facts: Mapping[str, object]) -> None:
     """Write a run's log (bytes as base64) and facts."""
-    for name, content in ((INPUTS_FILE, inputs), (MESSAGES_FILE, messages), (FACTS_FILE, facts)):
+    steering = {"brakes": log.brakes, "policies": log.policies, "incidents": log.incidents}
+    contents = {INPUTS_FILE: log.inputs, MESSAGES_FILE: log.messages, STEERING_FILE: steering, FACTS_FILE: facts}
+    for name, content in contents.items():
         (folder / name).write_bytes(msgspec.json.format(msgspec.json.encode(content), indent=1))
 
 
-def load(folder: Path) -> tuple[list[InputRecord], list[MessageRecord], dict[str, object]]:
+def load(folder: Path) -> tuple[Log, dict[str, object]]:
     """Read what `keep` wrote."""
+    steering = msgspec.json.decode((folder / STEERING_FILE).read_bytes(), type=dict[str, list[KeyedRecord]])
     return (
-        msgspec.json.decode((folder / INPUTS_FILE).read_bytes(), type=list[InputRecord]),
-        msgspec.json.decode((folder / MESSAGES_FILE).read_bytes(), type=list[MessageRecord]),
+        Log(
+            msgspec.json.decode((folder / INPUTS_FILE).read_bytes(), type=list[InputRecord]),
+            msgspec.json.decode((folder / MESSAGES_FILE).read_bytes(), type=list[MessageRecord]),
+            **steering,
+        ),
         msgspec.json.decode((folder / FACTS_FILE).read_bytes(), type=dict[str, object]),
     )
 
 
 def main() -> int:
     """Judge again what stands in a folder."""
-    inputs, messages, facts = load(Path(sys.argv[1]))
+    log, facts = load(Path(sys.argv[1]))
     found = judge(
-        inputs,
-        messages,
+        log.inputs,
+        log.messages,
         ended_at_us=int(str(facts["ended_at_us"])),
         partitions=int(str(facts["partitions"])),
         limits=NUMBERS.limits(),
         early_us=int(str(facts["early_us"])),
         may_forget=bool(facts["may_forget"]),
+        brakes=log.brakes,
+        policies=log.policies,
+        incidents=log.incidents,
     )
     for violation in found:
         print(violation)
-    print(f"{len(inputs)} inputs, {len(messages)} messages, {len(found)} violations")
+    print(f"{len(log.inputs)} inputs, {len(log.messages)} messages, {len(found)} violations")
     return 1 if found else 0
 
 

@@ -170,7 +170,7 @@ class _Lane:
         done = len(self._summary.outcomes)
         self._tell(
             f"[{done}/{self._count}] seed {outcome.seed} {outcome.arena.value} {outcome.seconds:.0f} s: {verdict};"
-            f" {outcome.evicts} evictions; {kinds}"
+            f" {outcome.evicts} evictions, {outcome.steering['incidents']} incidents; {kinds}"
         )
         for violation in outcome.violations[:5]:
             self._tell(f"    {violation}")

@@ -14,6 +14,7 @@ from kafka.admin import KafkaAdminClient
 from kafka.errors import KafkaError
 
 from evictstream.streams.broker.admin import declare_topics
+from evictstream.streams.broker.topic_specs import topic_specs
 from evictstream.streams.settings import Settings
 from tests.faults.generate import generate
 from tests.faults.moved_seconds import draw_built_in
@@ -156,10 +157,9 @@ def _declare(settings: Settings) -> None:
 
 def _remove_topics(settings: Settings) -> None:
     """Give the broker its room back; what remains is only in the way."""
-    outputs = (*settings.written_topics, settings.changelog_topic)
     with contextlib.suppress(KafkaError):
         admin = KafkaAdminClient(bootstrap_servers=settings.bootstrap_servers)
         try:
-            admin.delete_topics([*settings.input_topics, *outputs])
+            admin.delete_topics([spec.name for spec in topic_specs(settings)])
         finally:
             admin.close()

@@ -43,6 +43,7 @@ class Summary:
         rules = collections.Counter(violation.rule for one in self.outcomes for violation in one.violations)
         ends = collections.Counter(_end_of(text) for one in self.outcomes for text in one.endings)
         walls = sorted(one.seconds for one in self.outcomes) or [0.0]
+        steering = sum((one.steering for one in self.outcomes), collections.Counter())
         lines = [
             (
                 f"{len(self.outcomes)} schedules on real Kafka in {self.seconds:.0f} s"
@@ -56,6 +57,7 @@ class Summary:
                 f" {sum(one.worker_starts for one in self.outcomes)} workers started,"
                 f" {sum(one.extended > 0 for one in self.outcomes)} schedules given more time"
             ),
+            "steering: " + ", ".join(f"{what} {count}" for what, count in sorted(steering.items())),
             "faults: " + ", ".join(f"{kind} {count}" for kind, count in sorted(faults.items())),
             "workers ended: " + (", ".join(f"{end} {count}" for end, count in sorted(ends.items())) or "none"),
         ]

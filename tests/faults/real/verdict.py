@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from evictstream.kit.oracle import Violation, judge
-from evictstream.kit.oracle.records import InputRecord, MessageRecord
 from evictstream.streams.settings import Settings
 from tests.faults.node_rows import check_nodes
 from tests.faults.plan import SECOND_US, FaultKind, Plan
@@ -16,7 +15,7 @@ from tests.faults.real.arena import ArenaKind
 from tests.faults.real.crew import CLEAN, Crew
 from tests.faults.real.kept import keep
 from tests.faults.real.playing import Player
-from tests.faults.real.reading import UnreadableTopicError, read_log
+from tests.faults.real.reading import Log, UnreadableTopicError, read_log
 from tests.faults.real.state import check_state, read_rows, unread
 
 MORE_SECONDS = 6
@@ -39,6 +38,7 @@ class Outcome:
         faults: those that were done, one line each: when, kind, duration, amount.
         seconds: wall time.
         extended: how many times it needed more time than planned.
+        steering: how often something was written, held or answered about brakes, policies and incidents.
         endings: ends of workers that a supervisor had to make good for, as text.
         folder: where its logs are, if they were kept.
     """
@@ -52,6 +52,7 @@ class Outcome:
     inputs: int = 0
     messages: int = 0
     evicts: int = 0
+    steering: Counter[str] = field(default_factory=Counter)
     worker_starts: int = 0
     endings: list[str] = field(default_factory=list)
     folder: Path | None = None
@@ -64,8 +65,7 @@ class Trial:
         self._plan, self._settings, self._player, self._crew = plan, settings, player, crew
         self._outcome = outcome
         self._early_us = _early_us(plan)
-        self._inputs: Sequence[InputRecord] = ()
-        self._messages: Sequence[MessageRecord] = ()
+        self._log = Log()
         self._ended_at_us = plan.end_at_us
         self._may_forget = False
 
@@ -80,8 +80,14 @@ class Trial:
                 self._player.play(time.time_ns() // 1000 + SECOND_US)
             self._look()
         self._end_workers()
-        outcome.inputs, outcome.messages = len(self._inputs), len(self._messages)
-        outcome.evicts = sum(m.topic == "commands" and b'"Evict"' in m.value for m in self._messages)
+        log = self._log
+        outcome.inputs, outcome.messages = len(log.inputs), len(log.messages)
+        outcome.evicts = sum(m.topic == "commands" and b'"Evict"' in m.value for m in log.messages)
+        outcome.steering["records of brakes and of policies that stand for them"] = len(log.brakes)
+        outcome.steering["records of policies that guard"] = len(log.policies)
+        outcome.steering["incidents"] = len({record.key for record in log.incidents})
+        outcome.steering["answers to incidents"] = self._player.desk.people.answers
+        outcome.steering["held by the executor"] = self._player.held
         outcome.worker_starts = self._crew.starts
         facts: dict[str, object] = {
             "seed": self._plan.seed,
@@ -95,7 +101,7 @@ class Trial:
             "endings": outcome.endings,
             "violations": [str(violation) for violation in outcome.violations],
         }
-        keep(folder, self._inputs, self._messages, facts)
+        keep(folder, log, facts)
 
     def _look(self) -> None:
         """Judge what stands there now, once nothing has come for long enough that positions are written."""
@@ -109,19 +115,22 @@ class Trial:
 
     def _judge(self) -> None:
         try:
-            self._inputs, self._messages = read_log(self._settings)
+            self._log = read_log(self._settings, self._plan.brakes, self._player.desk.known_us)
         except UnreadableTopicError as error:
             self._outcome.violations = [Violation("unreadable", str(error))]
             return
         self._may_forget = self._crew.has_taken_over_again(self._settings.partitions)
         self._outcome.violations = judge(
-            self._inputs,
-            self._messages,
+            self._log.inputs,
+            self._log.messages,
             ended_at_us=self._ended_at_us,
             partitions=self._settings.partitions,
             limits=self._plan.numbers.limits(),
             early_us=self._early_us,
             may_forget=self._may_forget,
+            brakes=self._log.brakes,
+            policies=self._log.policies,
+            incidents=self._log.incidents,
         )
 
     def _end_workers(self) -> None:
@@ -132,10 +141,10 @@ class Trial:
         if not outcome.violations:
             self._judge()
             rows = read_rows(self._settings)
-            outcome.violations += check_state(self._settings, rows, self._messages)
+            outcome.violations += check_state(self._settings, rows, self._log.messages)
             outcome.violations += check_nodes(
                 rows.table,
-                self._inputs,
+                self._log.inputs,
                 positions=rows.positions,
                 limits=self._plan.numbers.limits(),
                 partitions=self._settings.partitions,
@@ -148,6 +157,12 @@ class Trial:
 
 
 def _early_us(plan: Plan) -> int:
-    """How early an eviction may be: a clock that is ahead by less than its limit cannot be told from a true one."""
-    ahead = max((f.amount for f in plan.faults if f.kind is FaultKind.CLOCK_STEP), default=0.0)
-    return EARLY_US + int(min(max(ahead, 0.0), plan.numbers.clock_skew_limit_seconds) * SECOND_US)
+    """How early an eviction may be: a clock that is ahead by less than its limit cannot be told from a true one.
+
+    With brakes or policies a clock that is behind counts too: the oracle compares when a command was issued, as its
+    worker says, with what the worker had read.
+    """
+    steps = [fault.amount for fault in plan.faults if fault.kind is FaultKind.CLOCK_STEP]
+    if plan.brakes or plan.policies:
+        steps = [abs(step) for step in steps]
+    return EARLY_US + int(min(max([0.0, *steps]), plan.numbers.clock_skew_limit_seconds) * SECOND_US)

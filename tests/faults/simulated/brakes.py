@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import Iterable, Mapping
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
 from evictstream.kit.oracle import KeyedRecord
-from evictstream.models.steering.brakes import NO_BRAKES, Brakes
-from evictstream.models.steering.holds import Subject, longest_hold
+from evictstream.models.steering.brakes import Brakes
 from evictstream.models.steering.policies import Policies
 from evictstream.streams.broker.steering_readers import OLDEST_VIEW_SECONDS
 from evictstream.streams.engine.core.ports import Clock
@@ -72,13 +70,3 @@ class SimulatedPolicies(SimulatedView[Policies]):
     def policies(self) -> Policies:
         """The newest that were read."""
         return self.view
-
-
-def held_by(records: Iterable[KeyedRecord], command: Mapping[str, Any], now_us: int) -> str | None:
-    """Say which brake an executor holds a command for that has read these records; it takes zones for its own."""
-    brakes = NO_BRAKES
-    for entry in records:
-        brakes = brakes.with_record(entry.key, entry.value, entry.append_at_us // 1000)
-    subject = Subject(command["namespace"], command["podUid"], command["reason"]["taint"]["key"], 0, "a")
-    hold = longest_hold(brakes.of_cluster(command["cluster"], now_us), subject, now_us)
-    return None if hold is None else hold.by

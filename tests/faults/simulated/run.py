@@ -30,14 +30,14 @@ from evictstream.streams.partition.config import PartitionConfig
 from evictstream.streams.partition.eviction_partition import EvictionPartition
 from evictstream.streams.worker.gates import GateLimits
 from tests.faults.actor import ClusterActor
-from tests.faults.braking import as_policy
+from tests.faults.braking import as_policy, held_by
 from tests.faults.node_rows import check_nodes
+from tests.faults.people import INCIDENTS, People
 from tests.faults.plan import Change, FaultKind, Plan
-from tests.faults.simulated.brakes import held_by
 from tests.faults.simulated.broker import Broker
+from tests.faults.simulated.desk import SimulatedDesk
 from tests.faults.simulated.group import Group
 from tests.faults.simulated.log import Entry
-from tests.faults.simulated.people import INCIDENTS, People
 from tests.faults.simulated.published import check_end, check_levels
 from tests.faults.simulated.state import check_rows
 from tests.faults.simulated.trouble import Trouble
@@ -82,8 +82,10 @@ class Simulation:
         self.held: list[KeyedRecord] = []  # by brakes and policies
         self.brakes: list[KeyedRecord] = []
         self.policies: list[KeyedRecord] = []
+        self.guarding: list[KeyedRecord] = []  # those that people write
         self.seen: Counter[str] = Counter()
-        self.people = People(plan, self.world, self.broker, self.policies.append)
+        self._desk = SimulatedDesk(self.world, self.broker, self._written)
+        self.people = People(plan, self._desk)
         self._service = partition_config(plan, self.world)
         self._actor = ClusterActor(plan)
         self._read: dict[int, int] = {}
@@ -109,7 +111,7 @@ class Simulation:
                 worker.is_dead = True
                 worker.loop.bury()
         self.seen["evictions"] += sum(json.loads(e.value or b"")["action"] == "Evict" for e in self.entries("commands"))
-        self.seen.update(self.people.seen(self.entries(INCIDENTS)))
+        self.seen.update(self._seen_of_guards())
         if self.broker.left_out:
             self.seen["markers left out"] += self.broker.left_out
         return Outcome(self.plan.seed, tuple(violations), self.seen)
@@ -168,6 +170,27 @@ class Simulation:
                 self.policies.append(policy)
             self.seen["records of brakes" if policy is None else "records of policies"] += 1
 
+    def _written(self, policy: KeyedRecord) -> None:
+        """Take in what people have written."""
+        self.policies.append(policy)
+        self.guarding.append(policy)
+        self.people.hear(policy)
+
+    def _look(self, partition: int) -> None:
+        """Let people read what has been published of incidents."""
+        for entry in self._desk.new_incidents(partition):
+            self.people.look(entry.value)
+
+    def _seen_of_guards(self) -> dict[str, int]:
+        entries = self.entries(INCIDENTS)
+        counts = {
+            "policies with guards": len(self.guarding),
+            "incidents": len({entry.key for entry in entries}),
+            "incidents that ended": sum(entry.value is None for entry in entries),
+            "answers to incidents": self.people.answers,
+        }
+        return {what: count for what, count in counts.items() if count}
+
     def _appended(self, where: tuple[str, int]) -> None:
         """Wake readers: workers for inputs, the executor for commands."""
         topic, partition = where
@@ -176,7 +199,7 @@ class Simulation:
                 if worker.is_running:
                     worker.fetching.wake()
         elif topic == INCIDENTS:
-            self.world.at(self.world.now_us + READER_DELAY_US, lambda: self.people.look(partition))
+            self.world.at(self.world.now_us + READER_DELAY_US, lambda: self._look(partition))
         elif topic == "commands":
             self.world.at(self.world.now_us + READER_DELAY_US, lambda: self._execute(partition))
 
@@ -216,7 +239,7 @@ class Simulation:
             early_us=early_us,
             may_forget=self.broker.fenced_again,
             brakes=self.held,
-            policies=self.people.written,
+            policies=self.guarding,
             incidents=[_of_incident(entry) for entry in self.entries(INCIDENTS)],
         )
 

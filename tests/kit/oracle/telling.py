@@ -6,6 +6,7 @@ Seconds count from an arbitrary instant, and a run ends at 60. Everything is abo
 from __future__ import annotations
 
 import json
+from typing import Any
 
 from evictstream.kit.oracle import InputRecord, KeyedRecord, MessageRecord, Violation, judge
 from evictstream.kit.oracle.records import InputTopic, OutputTopic
@@ -192,17 +193,18 @@ class Story:
         self.messages.remove([message for message in self.messages if message.topic == topic][place])
         return self
 
-    def brake(self, seconds: float, **fields: object) -> Story:
-        """Let somebody write the brake `b`."""
-        value = {"kind": "Brake", "id": "b", "spreadSeconds": 0, **fields}
-        self.brakes.append(KeyedRecord(append_at_us=at(seconds), key=b"b", value=json.dumps(value).encode()))
+    def brake(self, seconds: float, known: Any = 0, **fields: object) -> Story:
+        """Let somebody write the brake `b`, and hear a while later that it stands there."""
+        value = json.dumps({"kind": "Brake", "id": "b", "spreadSeconds": 0, **fields}).encode()
+        self.brakes.append(KeyedRecord(append_at_us=at(seconds), known_at_us=at(known), key=b"b", value=value))
         return self
 
-    def policy(self, seconds: float, spec: Json | None, *answers: Json, **fields: object) -> Story:
-        """Let somebody write the policy `g`."""
+    def policy(self, seconds: float, spec: Json | None, *answers: Json, known: float = 0, **fields: object) -> Story:
+        """Let somebody write the policy `g`, and hear a while later that it stands there."""
         value = {"kind": "Policy", "name": "g", "spreadSeconds": 0, "answers": answers, **fields}
         value |= {} if spec is None else {"spec": spec}
-        self.policies.append(KeyedRecord(append_at_us=at(seconds), key=b"g", value=json.dumps(value).encode()))
+        text = json.dumps(value).encode()
+        self.policies.append(KeyedRecord(append_at_us=at(seconds), known_at_us=at(known), key=b"g", value=text))
         return self
 
     def incident(self, seconds: float, state: str | None = "Waiting", **fields: object) -> Story:

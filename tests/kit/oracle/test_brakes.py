@@ -50,6 +50,19 @@ def test_a_brake_is_read_a_little_late() -> None:
     assert rules(done(tainted().say("Schedule", 10.1).brake(10.5), 15.01)) == {"issued though held"}
 
 
+def test_a_brake_holds_once_its_writer_knows_that_it_stands() -> None:
+    def told(known: float) -> set[str]:
+        return rules(done(tainted().say("Schedule", 10.1).brake(5, known=known), 15.01))
+
+    assert told(known=10.5) == {"issued though held"}
+    assert told(known=14) == set()
+
+
+def test_a_release_lets_go_from_its_append_on() -> None:
+    assert rules(done(braked().brake(20, known=30, releasedBy="ben"), 20.5)) == set()
+    assert rules(braked().brake(20, known=30, releasedBy="ben")) == {"not issued"}
+
+
 @pytest.mark.parametrize("how", ["released", "ends by itself"])
 def test_what_was_due_is_spread_after_the_end(how: str) -> None:
     def ended() -> Story:
@@ -86,8 +99,8 @@ def test_what_an_executor_holds_is_tried_again() -> None:
 
 
 def test_a_limit_lets_wait_and_is_exceeded_by_nothing() -> None:
-    def limited(evictions: int) -> Story:
-        return braked(limit={"evictions": evictions, "inSeconds": 60, "burst": 1, "per": "cluster"})
+    def limited(evictions: int, **fields: Any) -> Story:
+        return braked(limit={"evictions": evictions, "inSeconds": 60, "burst": 1, "per": "cluster"}, **fields)
 
     def failed(story: Story) -> Story:
         return repeated(story.say("Evict", 15.01).result(15.1, "Failed"), 15.6)
@@ -95,4 +108,5 @@ def test_a_limit_lets_wait_and_is_exceeded_by_nothing() -> None:
     assert rules(limited(1)) == set(), "it may wait"
     assert rules(done(limited(1), 15.01)) == set(), "it need not"
     assert rules(failed(limited(1))) == {"over the limit"}
+    assert rules(failed(limited(1, known=14))) == set(), "not every worker knows it"
     assert rules(failed(limited(600))) == set()

@@ -79,6 +79,13 @@ def test_a_policy_that_may_not_be_known_yet_holds_nothing() -> None:
     assert rules(done(story.policy(12, guarding()), 15.01)) == set()
 
 
+@pytest.mark.parametrize(("known", "wrong"), [(10.5, HELD), (14, set())])
+def test_a_policy_holds_once_its_writer_knows_that_it_stands(known: float, wrong: set[str]) -> None:
+    story = guarded()
+    story.policies.clear()
+    assert rules(done(story.policy(5, guarding(), known=known), 15.01)) == wrong
+
+
 @pytest.mark.parametrize(("seconds", "wrong"), [(10.5, HELD), (11.01, set())])
 def test_what_is_due_at_once_looks_around_for_a_second(seconds: float, wrong: set[str]) -> None:
     story = Story().policy(1, guarding()).pod(5).node(6).node(6, name="m").node(10, TAINT)
