@@ -1,94 +1,137 @@
-"""Which nodes of a cluster carry which taints, and since when, after each record of the nodes topic that counts.
+"""Which nodes of a cluster carry which taints, since when, and in which zone, after each record of the nodes topic.
 
 A worker applies the records of a cluster's nodes in their order. So what it can know at a moment is one of these views.
 """
 
 from __future__ import annotations
 
-import bisect
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
+from evictstream.kit.oracle.guard_parts import CountedPart
 from evictstream.kit.oracle.histories import HeardNode
 from evictstream.kit.oracle.limits import SECOND_US
-from evictstream.kit.oracle.reading import Json
+from evictstream.kit.oracle.readiness import node_turns
+from evictstream.kit.oracle.reading import Statement
 
 _DELETED_COUNTS_US: Final = 600 * SECOND_US
+_AFTER_STATES: Final = 1 << 30
+_ZONE: Final = "topology.kubernetes.io/zone"
 
 
-class ClusterView(NamedTuple):
+class ViewedNode(NamedTuple):
+    """A node in a view.
+
+    Attributes:
+        zone: its zone, empty for none.
+        state: the place of its state in its history.
+        taints: since when it carries each, by key.
+    """
+
+    zone: str
+    state: int
+    taints: Mapping[str, int]
+
+
+class Arrival(NamedTuple):
+    """Since when a node carries a taint."""
+
+    since_us: int
+    node: str
+
+
+class ZoneTurn(NamedTuple):
+    """A record from which on a node is in a zone: its offset and append time."""
+
+    offset: int
+    append_us: int
+    zone: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ClusterView:
     """A cluster from a record on.
 
     Attributes:
         offset: of the record.
         append_us: its append time.
-        known: how many nodes are there, or were deleted less than ten minutes before.
-        arrivals: by taint key, since when nodes carry it, the first ones first.
+        nodes: those that are there, by name.
+        left: the zones of those that were deleted less than ten minutes before.
     """
 
     offset: int
     append_us: int
-    known: int
-    arrivals: Mapping[str, Sequence[int]]
+    nodes: Mapping[str, ViewedNode]
+    left: Mapping[str, str]
+    _arrivals: dict[tuple[str, CountedPart], list[Arrival]] = field(default_factory=dict, init=False)
 
-    def any_within(self, key: str, from_us: int, to_us: int) -> bool:
-        """Tell whether a node carries the taint since an instant in a span, both ends in it."""
-        arrivals = self.arrivals.get(key, ())
-        return bisect.bisect_left(arrivals, from_us) < bisect.bisect_right(arrivals, to_us)
+    def known(self, part: CountedPart) -> int:
+        """Count the nodes of a part, with the deleted ones."""
+        zones = {**self.left, **{name: node.zone for name, node in self.nodes.items()}}
+        return sum(part.has(name, zone) for name, zone in zones.items())
 
-    def count_from(self, key: str, from_us: int, within_us: int) -> int:
-        """Count the nodes whose taint came within a time after an instant; 0 if none came at it."""
-        arrivals = self.arrivals.get(key, ())
-        first = bisect.bisect_left(arrivals, from_us)
-        if first == len(arrivals) or arrivals[first] != from_us:
-            return 0
-        return bisect.bisect_right(arrivals, from_us + within_us) - first
+    def arrivals(self, key: str, part: CountedPart) -> Sequence[Arrival]:
+        """Say which nodes of a part carry a taint and since when, the first ones first."""
+        found = self._arrivals.get((key, part))
+        if found is None:
+            found = self._arrivals[key, part] = sorted(
+                Arrival(node.taints[key], name)
+                for name, node in self.nodes.items()
+                if key in node.taints and part.has(name, node.zone)
+            )
+        return found
 
-    def allowed(self, guard: Json) -> int:
-        """Say how many nodes a guard allows: a share is rounded down, the lower of count and share counts."""
-        limits = [guard["count"]] if "count" in guard else []
-        if "sharePercent" in guard:
-            limits.append(self.known * guard["sharePercent"] // 100)
-        return int(min(limits))
-
-    def first_excess_us(self, key: str, guard: Json) -> int | None:
-        """Say when the first of more nodes than a guard allows got the taint; None if there are not more."""
-        arrivals, allowed = self.arrivals.get(key, ()), self.allowed(guard)
-        for first, last in zip(arrivals, arrivals[allowed:], strict=False):
-            if last - first <= guard["withinSeconds"] * SECOND_US:
-                return first
-        return None
+    def any_within(self, key: str, part: CountedPart, from_us: int, to_us: int) -> bool:
+        """Tell whether a node of a part carries the taint since an instant in a span, both ends in it."""
+        return any(from_us <= one.since_us <= to_us for one in self.arrivals(key, part))
 
 
-def cluster_views(histories: Mapping[str, Sequence[HeardNode]]) -> list[ClusterView]:
-    """Give the views of a cluster in the order of the records; `histories` are those of its nodes, by name."""
-    turns = sorted(
-        (
-            (state.offset, place, name, state)
-            for name, states in histories.items()
-            for place, state in enumerate(states)
-            if place
-        ),
-        key=lambda turn: turn[:2],
-    )
-    carried: dict[str, dict[str, int]] = {}
-    left_us: dict[str, int] = {}
-    arrivals: dict[str, tuple[int, ...]] = {}
+def zone_turns(statements: Iterable[Statement]) -> list[ZoneTurn]:
+    """Say in which zones a node was, one after the other; a deleted one is in its last zone."""
+    turns: list[ZoneTurn] = []
+    for statement, uid in node_turns(statements):
+        if uid is None:
+            continue
+        zone = (statement.content["metadata"].get("labels") or {}).get(_ZONE) or ""
+        if not turns or turns[-1].zone != zone:
+            turns.append(ZoneTurn(statement.record.offset, statement.record.append_at_us, zone))
+    return turns
+
+
+def cluster_views(
+    histories: Mapping[str, Sequence[HeardNode]], zones: Mapping[str, Sequence[ZoneTurn]]
+) -> list[ClusterView]:
+    """Give the views of a cluster in the order of the records.
+
+    Args:
+        histories: of its nodes, by name.
+        zones: in which these were, by name.
+    """
+    of_states = [
+        (state.offset, place, name, state.append_at_us)
+        for name, states in histories.items()
+        for place, state in enumerate(states)
+        if place
+    ]
+    of_zones = [(turn.offset, _AFTER_STATES, name, turn.append_us) for name, turns in zones.items() for turn in turns]
+    nodes: dict[str, ViewedNode] = {}
+    left: dict[str, tuple[int, str]] = {}
     views = []
-    for offset, _, name, state in turns:
-        before = carried.pop(name, {})
-        if state.uid is None:
-            left_us[name] = state.at_us
+    for offset, place, name, append_us in sorted(of_states + of_zones, key=lambda turn: turn[:2]):
+        zone = next((turn.zone for turn in reversed(zones.get(name, ())) if turn.offset <= offset), "")
+        before = nodes.get(name)
+        if place == _AFTER_STATES:
+            if before is None or before.zone == zone:
+                continue  # a state of the same record has said it
+            nodes = {**nodes, name: before._replace(zone=zone)}
+        elif histories[name][place].uid is None:
+            nodes = {other: node for other, node in nodes.items() if other != name}
+            left = {**left, name: (histories[name][place].at_us, zone if before is None else before.zone)}
         else:
-            left_us.pop(name, None)
-            carried[name] = {taint.key: taint.since_us for taint in state.taints}
-        for key in before.keys() | carried.get(name, {}).keys():
-            if before.get(key) != carried.get(name, {}).get(key):
-                arrivals = {**arrivals, key: _sorted(taints.get(key) for taints in carried.values())}
-        gone = sum(state.append_at_us < at_us + _DELETED_COUNTS_US for at_us in left_us.values())
-        views.append(ClusterView(offset, state.append_at_us, len(carried) + gone, arrivals))
+            taints = {taint.key: taint.since_us for taint in histories[name][place].taints}
+            nodes = {**nodes, name: ViewedNode(zone, place, taints)}
+            left = {other: one for other, one in left.items() if other != name}
+        counting = {other: where for other, (at_us, where) in left.items() if append_us < at_us + _DELETED_COUNTS_US}
+        views.append(ClusterView(offset, append_us, nodes, counting))
     return views
-
-
-def _sorted(instants: Iterable[int | None]) -> tuple[int, ...]:
-    return tuple(sorted(at_us for at_us in instants if at_us is not None))

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
+from evictstream.kit.oracle.guard_parts import CountedPart
 from evictstream.kit.oracle.limits import SECOND_US
 from evictstream.kit.oracle.reading import Json, to_us
 from evictstream.kit.oracle.records import KeyedRecord
@@ -70,6 +71,7 @@ class SeenIncident:
         cluster: which.
         policy: name of the policy.
         taint: key of the taint.
+        part: the nodes that it holds, as its first record says.
         from_us: when the first of its taints came, as its first record says.
         earliest_us: the same, as any of its records says: late records let it begin earlier.
         opened_us: when it was found, by the clock of the worker.
@@ -82,6 +84,7 @@ class SeenIncident:
     cluster: str
     policy: str
     taint: str
+    part: CountedPart
     from_us: int
     earliest_us: int
     opened_us: int
@@ -121,6 +124,7 @@ def _incident(said: list[tuple[int, Json]], ended_us: int) -> SeenIncident:
         cluster=fields["cluster"],
         policy=fields["policy"],
         taint=fields["taint"],
+        part=CountedPart(fields.get("zone"), fields.get("node")),
         from_us=to_us(fields["since"]),
         earliest_us=min(to_us(content["since"]) for _, content in said),
         opened_us=to_us(fields["openedAt"]),

@@ -19,6 +19,8 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from evictstream.kit.oracle.cluster_views import ClusterView
+from evictstream.kit.oracle.guard_counts import NO_CLUSTER, CountedCluster, allowed_by
+from evictstream.kit.oracle.guard_parts import CountedPart, counts_alike, measure_of, part_of
 from evictstream.kit.oracle.guard_records import NEVER_US, GuardRevision, SeenIncident
 from evictstream.kit.oracle.limits import SECOND_US, Stretch
 from evictstream.kit.oracle.reading import Json
@@ -56,7 +58,7 @@ class GuardLog:
         self,
         policies: Mapping[str, Sequence[GuardRevision]],
         incidents: Iterable[SeenIncident],
-        views: Mapping[str, Sequence[ClusterView]],
+        clusters: Mapping[str, CountedCluster],
         *,
         view_age_us: int,
         early_us: int,
@@ -66,36 +68,75 @@ class GuardLog:
         self.incidents: defaultdict[tuple[str, str, str], list[SeenIncident]] = defaultdict(list)
         for one in incidents:
             self.incidents[one.policy, one.cluster, one.taint].append(one)
-        self.views = views
+        self.clusters = clusters
         self.view_age_us = view_age_us
         self.early_us = early_us
+        self._begins: dict[tuple[str, int], int | None] = {}
+        self._spells: dict[tuple[str, str, CountedPart], list[Stretch]] = {}
 
     @property
     def is_one_clock(self) -> bool:
         """Whether the clocks of all workers agree."""
         return self.early_us < _ONE_CLOCK_US
 
+    def cluster(self, name: str) -> CountedCluster:
+        """Give what guards count of a cluster."""
+        return self.clusters.get(name, NO_CLUSTER)
+
     def views_of(self, cluster: str) -> Sequence[ClusterView]:
         """Give the views of a cluster."""
-        return self.views.get(cluster, ())
+        return self.cluster(cluster).views
+
+    def begin_of(self, incident: SeenIncident) -> int | None:
+        """Give the place of the first view at which an incident may have been opened; None if there is none."""
+        which = incident.id, incident.first_us
+        if which not in self._begins:
+            views = enumerate(self.views_of(incident.cluster))
+            self._begins[which] = next((place for place, view in views if self.can_be(incident, view)), None)
+        return self._begins[which]
+
+    def spells_in(self, cluster: str, name: str, part: CountedPart) -> list[Stretch]:
+        """Say when a node was among those of a part, by the append times of the records that say so."""
+        where = cluster, name, part
+        if where not in self._spells:
+            found = self._spells[where] = []
+            begin_us: int | None = None
+            for view in self.views_of(cluster) if part.node in (None, name) else ():
+                node = view.nodes.get(name)
+                if node is not None and part.has(name, node.zone):
+                    begin_us = view.append_us if begin_us is None else begin_us
+                elif begin_us is not None:
+                    found.append((begin_us, view.append_us))
+                    begin_us = None
+            if begin_us is not None:
+                found.append((begin_us, NEVER_US))
+        return self._spells[where]
 
     def can_be(self, incident: SeenIncident, view: ClusterView) -> bool:
-        """Tell whether the incident may have been opened at a view."""
-        said = incident.said[0][1]
+        """Tell whether it may have been opened at a view, perhaps with later taints than it has in its first record."""
+        said, part, at_us = incident.said[0][1], incident.part, incident.first_us
+        cluster, taint = self.cluster(incident.cluster), incident.taint
+        if view.append_us > at_us or view.known(part) != said["known"]:
+            return False
         revisions = self.policies.get(incident.policy, ())
-        guards = (
-            one.guard_of(incident.cluster, incident.taint) for one in revisions if one.from_us <= incident.first_us
+        guards = (one.guard_of(incident.cluster, taint) for one in revisions if one.from_us <= at_us)
+        return cluster.may_leave(view, taint, part, at_us) and any(
+            guard is not None
+            and part.is_counted_by(guard)
+            and said.get("of", "nodes") == measure_of(guard)
+            and said["allowed"] == allowed_by(guard, view, part) < said["openedWith"]
+            and cluster.most_since(view, taint, part, guard, from_us=incident.from_us, by_us=at_us)
+            >= said["openedWith"]
+            for guard in guards
         )
-        return (
-            view.append_us <= incident.first_us
-            and view.known == said["known"]
-            and any(
-                guard is not None
-                and said["allowed"] == view.allowed(guard) < said["openedWith"]
-                and view.count_from(incident.taint, incident.from_us, guard["withinSeconds"] * SECOND_US)
-                >= said["openedWith"]
-                for guard in guards
-            )
+
+    def has_begun(self, incident: SeenIncident) -> bool:
+        """Tell whether a taint of it came when it says that the first did."""
+        span = incident.from_us, incident.from_us
+        return any(
+            view.any_within(incident.taint, incident.part, *span)
+            for view in self.views_of(incident.cluster)
+            if view.append_us <= incident.first_us
         )
 
     def answered_us(self, incident: SeenIncident, until_us: int = NEVER_US) -> int:
@@ -110,6 +151,15 @@ class GuardLog:
             if guard is not None:
                 instants.append(released_us(incident, guard))
         return min(instants)
+
+    def latest_answered_us(self, incident: SeenIncident) -> int:
+        """Give the last instant at which it may have been answered or let go first; never, if it may wait."""
+        revisions = self.policies[incident.policy]
+        answers = [one.answers[incident.id].from_us for one in revisions if incident.id in one.answers]
+        guards = (one.guard_of(incident.cluster, incident.taint) for one in revisions)
+        releases = [released_us(incident, guard) for guard in guards if guard is not None]
+        is_over = incident.id in revisions[-1].answers or NEVER_US not in releases
+        return max((one for one in (*answers, *releases) if one != NEVER_US), default=NEVER_US) if is_over else NEVER_US
 
     def may_have_let_go(self, incident: SeenIncident, until_us: int) -> bool:
         """Tell whether its policy may have guarded nothing since it was opened: then it ends, whatever its taints."""
@@ -135,6 +185,7 @@ class PodGuards:
     cluster: str = ""
     namespace: str = ""
     uid: str = ""
+    node: str = ""
 
     def hold(self, issue: Issue) -> bool:
         """Tell whether a guard holds an eviction, whatever could have been known when it was issued."""
@@ -175,15 +226,34 @@ class PodGuards:
         answered_us = self.log.answered_us(incident, issue.issued_us + early_us)
         if not is_open or not incident.from_us <= issue.since_us <= answered_us:
             return False
-        return self._surely_stands(incident, answered_us, issue) and self._is_kept(incident, revision, guard, issue)
+        known, possible = self._views_at(issue)
+        return (
+            all(self._is_in(incident.part, view) for view in possible)
+            and self._surely_stands(incident, known, answered_us, issue)
+            and self._is_kept(incident, revision, guard, issue)
+        )
 
-    def _surely_stands(self, incident: SeenIncident, answered_us: int, issue: Issue) -> bool:
-        """Tell whether some node carries a taint of it at each moment from its beginning to that of the pod's node."""
-        if self.log.may_have_let_go(incident, issue.issued_us):
+    def _views_at(self, issue: Issue) -> tuple[Sequence[ClusterView], Sequence[ClusterView]]:
+        """Give the views that its worker surely had had, and those that may have been its newest."""
+        oldest_us = min(issue.issued_us, issue.at_us) - self.log.view_age_us
+        there = [view for view in self.log.views_of(self.cluster) if view.append_us <= issue.at_us]
+        known = sum(view.append_us <= oldest_us or view.offset <= issue.offset for view in there)
+        return there[:known], there[known - 1 :] if known else ()
+
+    def _is_in(self, part: CountedPart, view: ClusterView) -> bool:
+        return self.node in view.nodes and part.has(self.node, view.nodes[self.node].zone)
+
+    def _surely_stands(
+        self, incident: SeenIncident, known: Sequence[ClusterView], answered_us: int, issue: Issue
+    ) -> bool:
+        """Tell whether some node carries a taint of it at each moment from its beginning to the last that is known."""
+        begin = self.log.begin_of(incident)
+        if not known or self.log.may_have_let_go(incident, issue.issued_us):
             return False
-        before = [view for view in self.log.views_of(self.cluster) if view.offset <= issue.offset]
-        begins = next((place for place, view in enumerate(before) if self.log.can_be(incident, view)), len(before))
-        return all(view.any_within(incident.taint, incident.from_us, answered_us) for view in before[begins:])
+        return all(
+            view.any_within(incident.taint, incident.part, incident.from_us, answered_us)
+            for view in known[len(known) if begin is None else begin :]
+        )
 
     def _is_kept(self, incident: SeenIncident, revision: GuardRevision, guard: Json, issue: Issue) -> bool:
         """Tell whether a revision of the policy still holds all evictions of the incident."""
@@ -199,22 +269,29 @@ class PodGuards:
         """Tell whether the nodes exceed the guard in each view that could have been known, and the pod's is of them."""
         log, taint = self.log, issue.taint
         now_us = issue.issued_us + log.early_us
-        if any(log.answered_us(one, now_us) <= now_us for one in log.incidents[name, self.cluster, taint]):
-            return False
-        oldest_us = min(issue.issued_us, issue.at_us) - log.view_age_us
-        there = [view for view in log.views_of(self.cluster) if view.append_us <= issue.at_us]
-        known = sum(view.append_us <= oldest_us or view.offset <= issue.offset for view in there)
-        if not known:
-            return False
+        known, possible = self._views_at(issue)
         guards = [guard, *filter(None, (one.guard_of(self.cluster, taint) for one in log.policies[name]))]
-        after_us = min(one.get("releaseAfterSeconds", NEVER_US // SECOND_US) for one in guards) * SECOND_US
-        first_us = min((view.arrivals[taint][0] for view in there if view.arrivals.get(taint)), default=0)
-        if first_us + after_us <= now_us:
+        if not known or not all(
+            counts_alike(guard, one) and self.node in view.nodes for view in possible for one in guards
+        ):
             return False
-        views = there[known - 1 :]
-        exceeded = [view.first_excess_us(taint, guard) for view in views]
-        begins = [view.first_excess_us(taint, each) for view in views for each in guards]
-        return None not in exceeded and all(begin_us is None or begin_us <= issue.since_us for begin_us in begins)
+        after_us = min(one.get("releaseAfterSeconds", NEVER_US // SECOND_US) for one in guards) * SECOND_US
+        arrivals = [view.arrivals(taint, CountedPart()) for view in [*known, *possible]]
+        if min((there[0].since_us for there in arrivals if there), default=0) + after_us <= now_us:
+            return False
+        parts = {part_of(guard, self.node, view.nodes[self.node].zone) for view in possible}
+        answered = (one for one in log.incidents[name, self.cluster, taint] if log.answered_us(one, now_us) <= now_us)
+        if any(one.part.meets(part) for one in answered for part in parts):
+            return False
+        return all(self._is_exceeded(view, guard, guards, issue) for view in possible)
+
+    def _is_exceeded(self, view: ClusterView, guard: Json, guards: Sequence[Json], issue: Issue) -> bool:
+        """Tell whether a guard is exceeded in a view, and whatever began there begins by the pod's taint."""
+        part = part_of(guard, self.node, view.nodes[self.node].zone)
+        span = min(issue.issued_us, issue.at_us) - self.log.view_age_us, issue.at_us
+        cluster = self.log.cluster(self.cluster)
+        begins = [cluster.first_excess_us(view, issue.taint, part, each, span=span) for each in guards]
+        return begins[0] is not None and all(begin_us is None or begin_us <= issue.since_us for begin_us in begins)
 
     def stretches(self, taint: str, since_us: int) -> Iterator[Stretch]:
         """Give when an eviction for a taint that came at an instant may have to wait."""
@@ -232,18 +309,20 @@ class PodGuards:
             return
         yield since_us, since_us + _LOOKS_AROUND_US
         for incident in self.log.incidents[name, self.cluster, taint]:
-            answer, release_us = revision.answers.get(incident.id), released_us(incident, guard)
-            begin_us = max(min(incident.opened_us, incident.first_us), revision.from_us)
-            end_us = min(incident.ended_us, revision.to_us)
+            release_us = released_us(incident, guard)
+            answer = revision.answers.get(incident.id)
             if not incident.earliest_us <= since_us <= min(release_us, NEVER_US if answer is None else answer.from_us):
                 continue
-            if answer is None:
-                yield begin_us, min(end_us, release_us + share_us)
-            elif not answer.is_approval:
-                yield begin_us, end_us
-            else:
-                yield begin_us, min(end_us, answer.from_us + share_us)
-                yield max(begin_us, answer.expires_us), min(end_us, release_us + share_us)
+            for from_us, to_us in self.log.spells_in(self.cluster, self.node, incident.part):
+                begin_us = max(min(incident.opened_us, incident.first_us), revision.from_us, from_us)
+                end_us = min(incident.ended_us, revision.to_us, to_us)
+                if answer is None:
+                    yield begin_us, min(end_us, release_us + share_us)
+                elif not answer.is_approval:
+                    yield begin_us, end_us
+                else:
+                    yield begin_us, min(end_us, answer.from_us + share_us)
+                    yield max(begin_us, answer.expires_us), min(end_us, release_us + share_us)
 
 
 NO_GUARDS: Final = GuardLog({}, (), {}, view_age_us=0, early_us=0)

@@ -7,17 +7,19 @@ import itertools
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
-from evictstream.kit.oracle.cluster_views import cluster_views
+from evictstream.kit.oracle.cluster_views import cluster_views, zone_turns
 from evictstream.kit.oracle.commands import SeenCommand, check_names, check_stream, read_command
 from evictstream.kit.oracle.dead_letters import RecordPlace, check_letters
 from evictstream.kit.oracle.decision_records import check_decisions
 from evictstream.kit.oracle.epochs import EpochReading, Epochs
 from evictstream.kit.oracle.feed_silence import FeedSilence
 from evictstream.kit.oracle.flying import check_flying
+from evictstream.kit.oracle.guard_counts import CountedCluster
 from evictstream.kit.oracle.guard_records import guard_revisions, seen_incidents
 from evictstream.kit.oracle.guards import NO_GUARDS, GuardLog, PodGuards
-from evictstream.kit.oracle.histories import HeardNode, HeardPod, PodHistories, node_history, pod_histories
+from evictstream.kit.oracle.histories import HeardPod, PodHistories, node_history, pod_histories
 from evictstream.kit.oracle.incidents import check_incidents
+from evictstream.kit.oracle.leaving import GuardedPods, NodePods
 from evictstream.kit.oracle.limits import OracleLimits, Promptness
 from evictstream.kit.oracle.obligations import PodLog, RunFacts
 from evictstream.kit.oracle.outages import check_outages
@@ -74,7 +76,16 @@ def judge(
     violations += check_letters(unreadable, messages)
     nodes = by_node(epochs.counting, commands)
     violations += check_outages(commands, _of_nodes(nodes), spells, limits)
-    guards = _guards(nodes, policies, incidents, limits=limits, early_us=early_us) if policies else NO_GUARDS
+    guards = NO_GUARDS
+    if policies:
+        clusters = _guarded_clusters(nodes, limits, may_forget=may_forget)
+        guards = GuardLog(
+            guard_revisions(policies),
+            seen_incidents(incidents),
+            clusters,
+            view_age_us=limits.lag_us + limits.clock_skew_us,
+            early_us=early_us,
+        )
     violations += check_incidents(guards, ended_at_us=ended_at_us, slack_us=limits.slack_us)
     for (cluster, node), of_node in nodes.items():
         for uid in {command.pod_uid for command in of_node.commands} - set(pod_histories(node, of_node.pods).pods):
@@ -98,24 +109,27 @@ def judge(
     return violations
 
 
-def _guards(
-    nodes: Mapping[tuple[str, str], OfNode],
-    policies: Sequence[KeyedRecord],
-    incidents: Sequence[KeyedRecord],
-    *,
-    limits: OracleLimits,
-    early_us: int,
-) -> GuardLog:
-    histories: defaultdict[str, dict[str, Sequence[HeardNode]]] = defaultdict(dict)
-    for (cluster, name), of_node in nodes.items():
-        histories[cluster][name] = node_history(of_node.nodes, limits, of_node.ready)
-    return GuardLog(
-        guard_revisions(policies),
-        seen_incidents(incidents),
-        {cluster: cluster_views(of_cluster) for cluster, of_cluster in histories.items()},
-        view_age_us=limits.lag_us + limits.clock_skew_us,
-        early_us=early_us,
-    )
+def _guarded_clusters(
+    nodes: Mapping[tuple[str, str], OfNode], limits: OracleLimits, *, may_forget: bool
+) -> dict[str, CountedCluster]:
+    found: dict[str, CountedCluster] = {}
+    for cluster in dict.fromkeys(cluster for cluster, _ in nodes):
+        of_cluster = {name: of_node for (where, name), of_node in nodes.items() if where == cluster}
+        pods: dict[str, NodePods] = {}
+        for name, of_node in of_cluster.items():
+            histories = pod_histories(name, of_node.pods)
+            pods[name] = NodePods(
+                node_history(of_node.nodes, limits, of_node.ready),
+                {uid: pod.states for uid, pod in histories.pods.items()},
+                of_node.commands,
+                is_unsure=may_forget and bool(histories.overtaken),
+            )
+        views = cluster_views(
+            {name: one.states for name, one in pods.items()},
+            {name: zone_turns(of_node.nodes) for name, of_node in of_cluster.items()},
+        )
+        found[cluster] = CountedCluster(views, GuardedPods(pods, limits.is_built_in_on(cluster)))
+    return found
 
 
 def _of_nodes(nodes: Mapping[tuple[str, str], OfNode]) -> dict[str, dict[str, list[Statement]]]:
@@ -149,7 +163,7 @@ def _dead_ends(
         states = histories.pods[uid].states if uid in histories.pods else NEVER_SEEN
         namespace = histories.pods[uid].namespace if uid in histories.pods else ""
         braked = PodBrakes(facts.cluster, namespace, uid, facts.brakes)
-        guarded = PodGuards(facts.guards, facts.cluster, namespace, uid)
+        guarded = PodGuards(facts.guards, facts.cluster, namespace, uid, node=of_node.name)
         log = PodLog(
             nodes,
             states,

@@ -28,13 +28,18 @@ def instant(at_us: int) -> str:
 
 @dataclasses.dataclass(slots=True)
 class Node:
-    """A node as the cluster has it now."""
+    """A node as the cluster has it now.
+
+    Attributes:
+        zone: empty for none; None for another one now and then.
+    """
 
     cluster: str
     name: str
     uid: str
     taints: list[Json] = dataclasses.field(default_factory=list)
     ready: str | None = "True"
+    zone: str | None = None
 
     @property
     def key(self) -> bytes:
@@ -44,19 +49,24 @@ class Node:
     def shown(self, version: int) -> Json:
         """Give the object as the API server does."""
         conditions = [] if self.ready is None else [{"type": "Ready", "status": self.ready}]
+        labels = _labelled(_zone_at(version) if self.zone is None else self.zone)
         return {
             "kind": "Node",
             "apiVersion": "v1",
-            "metadata": {"name": self.name, "uid": self.uid, "resourceVersion": str(version), **_in_zone(version)},
+            "metadata": {"name": self.name, "uid": self.uid, "resourceVersion": str(version), **labels},
             "spec": {"taints": list(self.taints)} if self.taints else {},
             "status": {"conditions": conditions},
         }
 
 
-def _in_zone(version: int) -> Json:
+def _zone_at(version: int) -> str:
     """Let a node be in one of two zones or in none, now here, now there; no other draw of a plan changes by that."""
     zone = version // VERSIONS_IN_ZONE % 3
-    return {"labels": {"topology.kubernetes.io/zone": f"z{zone}"}} if zone else {}
+    return f"z{zone}" if zone else ""
+
+
+def _labelled(zone: str) -> Json:
+    return {"labels": {"topology.kubernetes.io/zone": zone}} if zone else {}
 
 
 OWNER_CHARACTERS = 2

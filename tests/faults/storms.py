@@ -13,6 +13,7 @@ from tests.faults.objects import NOT_READY, UNREACHABLE, Json, Node, Pod
 from tests.faults.plan import Change, PolicyChange, Shape
 from tests.faults.scribe import Scribe
 from tests.faults.stories import CUSTOM_KEYS, PodLife, draw_tolerations
+from tests.faults.storm_parts import StormParts
 
 SECOND_US = 1_000_000
 MILLISECOND_US = 1000
@@ -31,11 +32,12 @@ def draw_storms(seed: int, shape: Shape, start_at_us: int) -> tuple[tuple[Change
     chance = random.Random(f"storms {seed}")
     if chance.random() >= 0.2:
         return (), ()
-    scribe = Scribe(chance, start_at_us, start_at_us + int((shape.active_seconds + LATEST_SECONDS) * SECOND_US))
-    _draw_cluster(chance, scribe, shape, start_at_us)
+    last_at_us = start_at_us + int((shape.active_seconds + LATEST_SECONDS) * SECOND_US)
+    scribe, parts = Scribe(chance, start_at_us, last_at_us), StormParts(seed, start_at_us, last_at_us)
+    _draw_cluster(chance, scribe, parts, shape, start_at_us)
     names = ["g0", "g1"] if chance.random() < 0.3 else ["g0"]
-    policies = [one for name in names for one in _draw_policy(chance, name, shape, start_at_us)]
-    return tuple(scribe.changes), tuple(sorted(policies, key=lambda one: one.at_us))
+    policies = [one for name in names for one in _draw_policy(chance, name, parts, shape, start_at_us)]
+    return (*scribe.changes, *parts.scribe.changes), tuple(sorted(policies, key=lambda one: one.at_us))
 
 
 class _StormyNode:
@@ -68,14 +70,14 @@ class _StormyNode:
         self._scribe.node(self.node, "MODIFIED", at_us)
 
 
-def _draw_cluster(chance: random.Random, scribe: Scribe, shape: Shape, start_at_us: int) -> None:
+def _draw_cluster(chance: random.Random, scribe: Scribe, parts: StormParts, shape: Shape, start_at_us: int) -> None:
     end_seconds = shape.active_seconds
     nodes = []
     names = [f"n{number}" for number in range(chance.randint(3, 8))]
     deeds: list[tuple[float, Callable[[int], None]]] = []
     for number, name in enumerate(names):
         born_us = start_at_us + chance.randrange(900) * MILLISECOND_US
-        nodes.append(_StormyNode(scribe, Node(STORMY, name, f"{STORMY}-node-{number}"), born_us))
+        nodes.append(_StormyNode(scribe, Node(STORMY, name, f"{STORMY}-node-{number}", zone=parts.zone()), born_us))
         for pod_number in range(chance.randint(1, 3)):
             uid = f"{STORMY}-{number}-pod-{pod_number}"
             tolerations = _draw_pod(chance, shape)
@@ -91,6 +93,7 @@ def _draw_cluster(chance: random.Random, scribe: Scribe, shape: Shape, start_at_
         deeds.append((chance.uniform(2, end_seconds), lambda at_us: node.taint(key, at_us)))
     if chance.random() < 0.25:
         deeds.append((chance.uniform(2, end_seconds), chance.choice(nodes).delete))
+    deeds += parts.moves([node.node for node in nodes], end_seconds)
     for seconds, deed in sorted(deeds, key=lambda one: one[0]):
         deed(start_at_us + int(seconds * SECOND_US))
 
@@ -136,21 +139,23 @@ def _draw_storm(
         yield begin + chance.uniform(1, 7), tainted(node)
 
 
-def _draw_policy(chance: random.Random, name: str, shape: Shape, start_at_us: int) -> Iterator[PolicyChange]:
+def _draw_policy(
+    chance: random.Random, name: str, parts: StormParts, shape: Shape, start_at_us: int
+) -> Iterator[PolicyChange]:
     """One policy: it stands from the beginning or comes later, and may change, lose its guard, go and come back."""
     last_seconds = shape.active_seconds + LATEST_SECONDS
 
     def change(seconds: float, spec: Json | None, spread_seconds: int) -> PolicyChange:
         return PolicyChange(start_at_us + int(min(seconds, last_seconds) * SECOND_US), name, spec, spread_seconds)
 
-    spread_seconds, spec = chance.randint(0, 3), _draw_spec(chance)
+    spread_seconds, spec = chance.randint(0, 3), _draw_spec(chance, parts)
     seconds = 0.1 if chance.random() < 0.7 else chance.uniform(0.5, shape.active_seconds)
     yield change(seconds, spec, spread_seconds)
     for _ in range(chance.choice([0, 0, 0, 1, 1, 2])):
         seconds += chance.uniform(1.5, 6)
         draw = chance.random()
         if draw < 0.35:
-            spec = {**spec, "guard": _draw_guard(chance)}
+            spec = {**spec, "guard": parts.measured(_draw_guard(chance))}
             yield change(seconds, spec, spread_seconds)
         elif draw < 0.55:
             spec = {**spec, "settleSeconds": 1}
@@ -164,7 +169,7 @@ def _draw_policy(chance: random.Random, name: str, shape: Shape, start_at_us: in
                 yield change(seconds, spec, spread_seconds)
 
 
-def _draw_spec(chance: random.Random) -> Json:
+def _draw_spec(chance: random.Random, parts: StormParts) -> Json:
     selected: Json = {}
     if chance.random() < 0.7:
         selected["clusters"] = chance.choice([[STORMY], [STORMY, "c0"], ["*o*"]])
@@ -172,7 +177,7 @@ def _draw_spec(chance: random.Random) -> Json:
         selected["taints"] = chance.choice([["node.kubernetes.io/*"], list(CUSTOM_KEYS)])
     if chance.random() < 0.1:
         selected["namespaces"] = chance.choice([["ns"], ["other"]])
-    return {"for": selected, "guard": _draw_guard(chance)}
+    return {"for": selected, "guard": parts.measured(_draw_guard(chance))}
 
 
 def _draw_guard(chance: random.Random) -> Json:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
+import json
+from collections import defaultdict
 from dataclasses import replace
 
 import pytest
@@ -34,9 +37,22 @@ def test_policies_are_written_changed_and_deleted() -> None:
     guards = [spec["guard"] for spec in specs if spec is not None and "guard" in spec]
     assert any({"count", "sharePercent"} <= guard.keys() for guard in guards)
     assert any("releaseAfterSeconds" in guard for guard in guards)
+    counted = {(guard.get("of", "nodes"), guard.get("by", "taintKey")) for guard in guards}
+    assert counted == {*itertools.product(["nodes", "pods"], ["taintKey", "zone"]), ("pods", "node")}
 
 
-@pytest.mark.parametrize("seed", [99, 109, 135, 127, 2472])
+def test_nodes_of_a_storm_have_zones_and_some_move() -> None:
+    zones: defaultdict[tuple[int, str], set[str | None]] = defaultdict(set)
+    for seed in range(100):
+        for change in draw_storms(seed, Shape(), VIRTUAL_START_US)[0]:
+            if change.topic == "nodes" and change.value is not None:
+                meta = json.loads(change.value)["object"]["metadata"]
+                zones[seed, meta["name"]].add(meta.get("labels", {}).get("topology.kubernetes.io/zone"))
+    assert set().union(*zones.values()) == {"a", "b", None}
+    assert 0 < sum(len(of_node) > 1 for of_node in zones.values()) < len(zones) / 4
+
+
+@pytest.mark.parametrize("seed", [21, 45, 268, 532, 858])
 def test_what_an_incident_holds_goes_when_it_may(seed: int) -> None:
     (outcome,) = simulate_many([seed], kinds=SIMULATED_KINDS, processes=1)
     assert [str(found) for found in outcome.violations] == []

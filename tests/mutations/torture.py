@@ -225,4 +225,49 @@ BY_TORTURE = (
         (Change(product.FIRING, "Firing.fire", "self.guarding.turn(now_us, outbox)", "pass"),),
         (STORMS,),
     ),
+    Mutation(
+        "torture: count all zones together",
+        (Change(product.STEERING_GUARDS, "GuardCount._part", "self.guard.by is GuardScope.ZONE", "False"),),
+        (STORMS,),
+    ),
+    Mutation(
+        "torture: forget the zones of incidents after a takeover",
+        (
+            Change(
+                product.PARTITION_CLUSTERS,
+                "Clusters.load",
+                "_states.decode(value)",
+                "(lambda replace, row: replace(row, incidents=tuple(replace(one, zone=None) for one in row.incidents)))"
+                '(__import__("msgspec").structs.replace, $0)',
+            ),
+        ),
+        (STORMS,),
+    ),
+    Mutation(
+        "torture: count only pods that are still there",
+        (Change(product.LEAVING_PODS, "leaving_pods", "aggregate.deleted_pods.values()", "()"),),
+        (STORMS,),
+    ),
+    Mutation(
+        "torture: count a node in the zone that it had",
+        (Change(product.STEERING_GUARDS, "GuardCount.see", "zone == self._zones[node.name]", "True"),),
+        (STORMS,),
+    ),
+    Mutation(
+        "torture: let an incident of a zone hold all zones",
+        (
+            Change(
+                product.GUARDED_NODES,
+                "GuardedPart.has",
+                'self.zone is None or self.zone == (zone or "")',
+                "True",
+            ),
+        ),
+        (STORMS,),
+    ),
+    Mutation(
+        "torture: forget in which zone a deleted node was",
+        (Change(product.HELD_ATTEMPTS, "guarded_node", "zone=left.zone", "zone=None"),),
+        (STORMS,),
+    ),
 )

@@ -57,11 +57,11 @@ class Story:
         version: int = 0,
         epoch: int = 0,
         name: str = "n",
+        zone: str | None = None,
     ) -> Story:
         self._version += 1
-        shown = Node("c", name, "node" if name == "n" else f"node-{name}", list(taints), ready).shown(
-            version or self._version
-        )
+        uid = "node" if name == "n" else f"node-{name}"
+        shown = Node("c", name, uid, list(taints), ready, zone).shown(version or self._version)
         observed_at_us = at(seconds if observed is None else observed)
         return self.hear("nodes", seconds, watch_event("c", kind, shown, observed_at_us, epoch=epoch))
 
@@ -75,9 +75,10 @@ class Story:
         epoch: int = 0,
         uid: str = "pod",
         node: str = "n",
+        name: str = "p",
     ) -> Story:
         self._version += 1
-        shown = Pod("c", "ns", "p", uid, node, list(tolerations), phase).shown(version or self._version)
+        shown = Pod("c", "ns", name, uid, node, list(tolerations), phase).shown(version or self._version)
         return self.hear("pods", seconds, watch_event("c", kind, shown, at(seconds), epoch=epoch))
 
     def listed(

@@ -17,6 +17,8 @@ from tests.kit.oracle.test_brakes import done, rules
 SPREAD = 20
 SHARE = SPREAD * zlib.crc32(b"pod") / (1 << 32)
 HELD = {"issued though held"}
+OTHER: Json = {"name": "q", "uid": "other", "node": "m"}
+"""A pod of another node, which tolerates nothing."""
 
 
 def guarding(release: int | None = None, selected: Json | None = None) -> Json:
@@ -54,7 +56,7 @@ def test_as_many_as_are_allowed_may_leave_and_have_to() -> None:
 
 def test_a_storm_is_known_without_its_incident() -> None:
     assert rules(done(guarded(), 15.01)) == HELD
-    assert rules(guarded()) == {"not issued"}, "nothing says that it waits"
+    assert rules(guarded()) == {"not issued", "incident is missing"}, "nothing says that it waits"
 
 
 def test_a_storm_that_may_not_be_known_yet_holds_nothing() -> None:
@@ -65,12 +67,19 @@ def test_a_storm_that_may_not_be_known_yet_holds_nothing() -> None:
 
 @pytest.mark.parametrize(
     "selected",
-    [{"clusters": ["d"]}, {"taints": ["other"]}, {"namespaces": ["x"]}],
-    ids=["cluster", "taint", "namespace"],
+    [{"clusters": ["d"]}, {"taints": ["other"]}],
+    ids=["cluster", "taint"],
 )
 def test_a_guard_of_others_holds_nothing(selected: Json) -> None:
     assert rules(done(guarded(guarding(selected=selected)), 15.01)) == set()
     assert rules(guarded(guarding(selected=selected))) == {"not issued"}
+
+
+def test_an_incident_is_opened_whatever_pods_are_selected() -> None:
+    others = guarding(selected={"namespaces": ["x"]})
+    assert rules(done(guarded(others), 15.01)) == set()
+    assert rules(guarded(others)) == {"not issued", "incident is missing"}
+    assert rules(waiting(others)) == {"not issued"}
 
 
 def test_a_policy_that_may_not_be_known_yet_holds_nothing() -> None:
@@ -146,7 +155,7 @@ def test_a_guard_that_goes_spreads_what_it_may_have_held() -> None:
 
 def test_a_later_node_is_of_no_answered_incident() -> None:
     def later(verdict: str) -> Story:
-        story = Story().policy(1, guarding()).pod(5, tolerating(5)).node(6)
+        story = Story().policy(1, guarding()).pod(5, tolerating(5)).node(6).pod(2, **OTHER)
         for name in ("m", "o"):
             story.node(3, name=name).node(4, TAINT, name=name)
         fields: dict[str, Any] = {"since": instant(at(4)), "openedAt": instant(at(5)), "known": 3}
@@ -163,6 +172,7 @@ def test_a_later_node_is_of_no_answered_incident() -> None:
 
 def test_what_is_tried_again_is_held_for_its_reason_now() -> None:
     story = Story().policy(1, guarding()).pod(5).node(6).node(6, name="m").node(10, {**TAINT, "key": "agent"})
+    story.pod(5, **OTHER)
     story.say("Evict", 11.01, 10, verdict="Untolerated", taint="agent").result(11.1, "Failed")
     for name in ("n", "m"):
         story.node(12, *([{**TAINT, "key": "agent"}] if name == "n" else []), TAINT, name=name)
@@ -194,7 +204,7 @@ def test_an_incident_has_a_reason(fields: dict[str, Any]) -> None:
 def test_a_late_record_lets_an_incident_begin_earlier() -> None:
     """The pod's node is told last, with a taint that came before those of the others."""
     story = Story().policy(1, guarding()).pod(5, tolerating(5)).node(6).node(6, name="m").node(6, name="o")
-    story.node(10.5, TAINT, name="m").node(10.5, TAINT, name="o")
+    story.pod(5, **OTHER).node(10.5, TAINT, name="m").node(10.5, TAINT, name="o")
     story.incident(11.5, since=instant(at(10.5)), known=3).node(11.6, TAINT, observed=10).say("Schedule", 11.7)
     told = story.incident(12.5, since=instant(at(10)), known=3)
     assert rules(told) == set()

@@ -1,0 +1,104 @@
+"""What a guard counts in a view of a cluster: nodes, or their pods that leave (docs/policies.md#guard)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Final, NamedTuple
+
+from evictstream.kit.oracle.cluster_views import Arrival, ClusterView
+from evictstream.kit.oracle.guard_parts import CountedPart, measure_of
+from evictstream.kit.oracle.leaving import GuardedPods
+from evictstream.kit.oracle.limits import SECOND_US, Stretch
+from evictstream.kit.oracle.reading import Json
+
+
+class CountedCluster(NamedTuple):
+    """A cluster as guards count it.
+
+    Attributes:
+        views: of its nodes, in the order of the records.
+        pods: that leave these.
+    """
+
+    views: Sequence[ClusterView] = ()
+    pods: GuardedPods = GuardedPods({})
+
+    def most_since(
+        self, view: ClusterView, key: str, part: CountedPart, guard: Json, *, from_us: int, by_us: int
+    ) -> int:
+        """Say how much a guard counts at most within its time, of what came since an instant.
+
+        Args:
+            view: where.
+            key: of the taint.
+            part: the nodes that are counted.
+            guard: which.
+            from_us: since when.
+            by_us: no pod is known later than that.
+        """
+        there = [one for one in view.arrivals(key, part) if one.since_us >= from_us]
+        within_us, is_nodes = guard["withinSeconds"] * SECOND_US, measure_of(guard) == "nodes"
+        weights = {
+            one.node: 1 if is_nodes else self.pods.most(one.node, view.nodes[one.node], key, by_us) for one in there
+        }
+        return max(
+            (
+                sum(weights[one.node] for one in there if 0 <= one.since_us - first.since_us <= within_us)
+                for first in there
+            ),
+            default=0,
+        )
+
+    def may_leave(self, view: ClusterView, key: str, part: CountedPart, by_us: int) -> bool:
+        """Tell whether any pod of these nodes may have to leave for a taint."""
+        return any(self.pods.most(one.node, view.nodes[one.node], key, by_us) for one in view.arrivals(key, part))
+
+    def has_to_leave(self, view: ClusterView, key: str, part: CountedPart, span: Stretch) -> bool:
+        """Tell whether one of them surely has to."""
+        there = view.arrivals(key, part)
+        return any(self.pods.is_any_due(one.node, view.nodes[one.node], key, span) for one in there)
+
+    def first_excess_us(
+        self,
+        view: ClusterView,
+        key: str,
+        part: CountedPart,
+        guard: Json,
+        *,
+        span: Stretch,
+        counts: Callable[[Arrival], bool] = lambda _: True,
+    ) -> int | None:
+        """Say when the first of more than a guard allows got the taint; None if there are surely not more.
+
+        Args:
+            view: where.
+            key: of the taint.
+            part: the nodes that are counted.
+            guard: which.
+            span: as `GuardedPods.least` has it.
+            counts: which taints count.
+        """
+        allowed, within_us = allowed_by(guard, view, part), guard["withinSeconds"] * SECOND_US
+        there = [one for one in view.arrivals(key, part) if counts(one)]
+        is_nodes = measure_of(guard) == "nodes"
+        weights = [1 if is_nodes else self.pods.least(one.node, view.nodes[one.node], key, span) for one in there]
+        begin = counted = 0
+        for end, last in enumerate(there):
+            counted += weights[end]
+            while last.since_us - there[begin].since_us > within_us:
+                counted -= weights[begin]
+                begin += 1
+            if counted > allowed:
+                return there[begin].since_us
+        return None
+
+
+def allowed_by(guard: Json, view: ClusterView, part: CountedPart) -> int:
+    """Say how much a guard allows: a share is rounded down, the lower of count and share counts."""
+    limits = [guard["count"]] if "count" in guard else []
+    if "sharePercent" in guard:
+        limits.append(view.known(part) * guard["sharePercent"] // 100)
+    return int(min(limits))
+
+
+NO_CLUSTER: Final = CountedCluster()
