@@ -105,11 +105,25 @@ def test_other_partitions_after_a_failed_take_over_are_taken_over(seed: int, *, 
     assert Simulation(generate(seed, Shape()), has_kip_890=has_kip_890).run().violations == ()
 
 
-@pytest.mark.parametrize("seed", [37, 41])
-def test_transactions_without_their_markers_end_as_they_should(seed: int) -> None:
+@pytest.mark.parametrize(
+    ("seed", "others"),
+    [
+        pytest.param(20, [FaultKind.NETWORK_CUT], id="committed"),
+        pytest.param(135, [FaultKind.WORKER_KILL, FaultKind.BROKER_PAUSE], id="aborted"),
+    ],
+)
+def test_transactions_without_their_markers_end_as_they_should(seed: int, others: list[FaultKind]) -> None:
     """A takeover found what its predecessor had left open, and ended it wrongly, or with its own first transaction."""
-    (outcome,) = simulate_many([seed], kinds=(FaultKind.LEADER_MOVE, FaultKind.NETWORK_CUT), processes=1)
+    (outcome,) = simulate_many([seed], kinds=(FaultKind.LEADER_MOVE, *others), processes=1)
     assert outcome.seen["markers left out"] > 0
+    assert outcome.violations == ()
+
+
+@pytest.mark.parametrize("seed", [37, 196])
+def test_a_change_of_policies_lets_go_as_the_record_says(seed: int) -> None:
+    """What an earlier revision held goes over the spread."""
+    (outcome,) = simulate_many([seed], kinds=SIMULATED_KINDS, processes=1)
+    assert outcome.seen["records of policies"] > 0
     assert outcome.violations == ()
 
 

@@ -353,7 +353,7 @@ OF_GROUP_AND_BROKERS = (
     Mutation(
         "abort whatever hangs in changelogs",
         (Change(product.MARKERS, "Markers.end_rows", "0 < transaction <= newest", "False"),),
-        (MARKERS, TORTURE),
+        (MARKERS, LEFT_OPEN),
     ),
     Mutation(
         "commit whatever hangs in changelogs",

@@ -5,10 +5,11 @@ from __future__ import annotations
 from tests.mutations import product
 from tests.mutations.catalogue import Mutation
 from tests.mutations.matching import Change
-from tests.mutations.torture import TORTURE
+from tests.mutations.torture import FOUND
 
 STEERING = "tests/models/steering/test_policies.py"
 HELD = "tests/streams/partition/test_policies_held.py"
+CHANGED = f"{FOUND}::test_a_change_of_policies_lets_go_as_the_record_says"
 LIMITS = "tests/models/steering/test_limits.py"
 LIMITS_HELD = "tests/streams/partition/test_limits_held.py"
 EVICTION = "tests/streams/executor/test_eviction.py"
@@ -30,7 +31,7 @@ OF_POLICIES = (
     Mutation(
         "let all go when a policy changes",
         (Change(product.STEERING_POLICIES, "ClusterPolicy._spread", "ended_us + ...", "ended_us"),),
-        (STEERING, HELD, TORTURE),
+        (STEERING, HELD, CHANGED),
     ),
     Mutation(
         "spread what a policy has never held",
