@@ -37,6 +37,7 @@ class GuardRevision:
     Attributes:
         from_us: append time of the record.
         to_us: since when readers have the next one.
+        number: its revision; 0 if it has none.
         spec: what it does; None if it is deleted.
         spread_us: over how long what only an earlier revision held is spread.
         earlier: earlier revisions and when they ended.
@@ -45,6 +46,7 @@ class GuardRevision:
 
     from_us: int
     to_us: int
+    number: int = 0
     spec: Json | None = None
     spread_us: int = 0
     earlier: tuple[tuple[Json, int], ...] = ()
@@ -145,6 +147,7 @@ def _revision(record: KeyedRecord, next_us: int) -> GuardRevision:
     return GuardRevision(
         from_us=record.append_at_us,
         to_us=next_us,
+        number=fields.get("revision", 0),
         spec=fields.get("spec"),
         spread_us=fields.get("spreadSeconds", 60) * SECOND_US,
         earlier=tuple(

@@ -100,12 +100,14 @@ def _is_over(log: GuardLog, incident: SeenIncident, by_us: int) -> bool:
 
 
 def _check_states(log: GuardLog, incident: SeenIncident) -> Iterator[Violation]:
+    """Find states of no revision that may be known; a worker that stood still tells of the one that it knew before."""
     for _, said in incident.said if log.is_one_clock else ():
         at_us, early_us = to_us(said["at"]), log.early_us
         states = {
             _state(revision, incident, now_us)
             for revision in log.policies.get(incident.policy, ())
-            if revision.from_us <= at_us + early_us and revision.to_us >= at_us - READ_WITHIN_US - early_us
+            if revision.from_us <= at_us + early_us
+            and (revision.to_us >= at_us - READ_WITHIN_US - early_us or revision.number == said.get("revision", -1))
             for now_us in (at_us - early_us, at_us, at_us + early_us)
         }
         if said["state"] not in states:

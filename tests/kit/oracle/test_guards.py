@@ -5,6 +5,8 @@ The pod has to leave at 15. What waits for a person is owed by nobody, so a stor
 
 from __future__ import annotations
 
+import dataclasses
+import json
 import zlib
 from typing import Any
 
@@ -215,3 +217,14 @@ def test_an_incident_says_what_people_have_said() -> None:
     assert rules(waiting().incident(14, "Approved")) == {"incident in a wrong state"}
     assert rules(answered(30, "Rejected").incident(33, "Waiting")) == set(), "it may not be known yet"
     assert rules(answered(30, "Rejected").incident(35, "Waiting")) == {"incident in a wrong state"}
+
+
+def test_a_worker_that_stood_still_says_what_it_knew() -> None:
+    def said(**fields: Any) -> Story:
+        return answered(30, "Rejected", revision=2).incident(41, "Waiting", **fields)
+
+    first = json.dumps({**json.loads(said().policies[0].value or b""), "revision": 1}).encode()
+    for fields, wrong in (({"revision": 1}, set()), ({"revision": 2}, {"incident in a wrong state"})):
+        story = said(**fields)
+        story.policies[0] = dataclasses.replace(story.policies[0], value=first)
+        assert rules(story) == wrong
