@@ -60,6 +60,8 @@ faults: $(VENV)/.ready ## Kill, pause and cut while it runs, and compare with wh
 	$(BIN)/python -m tests.faults $(ARGS)
 	$(if $(ARGS),,$(BIN)/python -m tests.faults.loop.run)
 	$(if $(ARGS),,$(BIN)/python -m tests.faults.loop.real)
+	$(if $(ARGS),,$(BIN)/python -m tests.faults.brakes)
+	$(if $(ARGS),,$(BIN)/python -m tests.faults.paced)
 	$(if $(ARGS),,$(BIN)/python -m pytest --numprocesses $(TEST_PROCESSES) -m "kit and not alone")
 	$(if $(ARGS),,$(BIN)/python -m pytest --numprocesses $(TEST_PROCESSES) -m "not kafka and not alone and not kit" tests/models tests/streams tests/kit)
 	$(if $(ARGS),,$(BIN)/python -m pytest -m "kit and alone")
@@ -82,6 +84,7 @@ e2e: $(VENV)/.ready ## Run the tests on a real Kubernetes control plane.
 	-$(BIN)/python -m tests.e2e.chart
 	$(BIN)/python -m pytest -m e2e $(if $(ARGS),$(ARGS),tests/e2e)
 	$(if $(ARGS),,$(BIN)/python -m tests.faults.live)
+	$(if $(ARGS),,$(BIN)/python -m tests.faults.live_brakes)
 
 lock: $(VENV)/.ready ## Resolve the dependencies of pyproject.toml anew into requirements/.
 	$(call compile,requirements/runtime.txt,pyproject.toml)
