@@ -51,7 +51,9 @@ def nodes_words(nodes: int, zone: str | None, node: str | None) -> str:
 
 
 def _allowed(one: Incident) -> str:
-    return f"{one.allowed} pods" if one.of == "pods" else f"{one.allowed} of {one.known}"
+    if one.of == "nodes":
+        return f"{one.allowed} of {one.known}"
+    return f"{one.allowed} pods" if one.of == "pods" else f"{one.allowed} owners that lose all"
 
 
 def incident_lines(one: Incident) -> Iterator[str]:

@@ -67,6 +67,8 @@ def _excess(incident: OpenIncident) -> str:
     where = nodes_words(incident.known, incident.zone, incident.node)
     if incident.of == GuardMeasure.PODS:
         return f"more than {incident.limit} pods have to leave {where} for {incident.taint}"
+    if incident.of == GuardMeasure.OWNERS_LOSING_ALL:
+        return f"more than {incident.limit} owners lose all of their pods for {incident.taint}, on {where}"
     return f"{incident.taint} on more than {incident.limit} of {where}"
 
 

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 
 from evictstream.kit.see.steering import Steering
 from evictstream.kit.see.stored_state import StoredCluster
 from evictstream.models.eviction.held_attempts import guarded_node
+from evictstream.models.eviction.losing_owners import LosingOwners
 from evictstream.models.messages.incident import Incident, decode_incident
 from evictstream.models.messages.unreadable import Unreadable
 from evictstream.models.steering.guarded_nodes import Covered
-from evictstream.models.steering.guards import GuardCount
 from evictstream.models.steering.incidents import (
     MOST_INCIDENTS,
     OpenIncident,
@@ -18,6 +19,7 @@ from evictstream.models.steering.incidents import (
     open_incident,
     standing_incidents,
 )
+from evictstream.models.steering.owner_counts import OwnerCount, guard_count
 from evictstream.streams.broker.follow import FollowedRecord, follow
 from evictstream.streams.settings import Settings
 
@@ -57,9 +59,14 @@ def found_incidents(cluster: StoredCluster, steering: Steering, now_us: int) -> 
         of_policy.setdefault(standing.incident.taint, []).append(standing.covered(now_us))
     for policy in policies:
         assert policy.policy.spec is not None  # noqa: S101 - it has a guard
-        count, name = GuardCount(policy.policy.spec, cluster.name), policy.policy.name
+        count, name = guard_count(policy.policy.spec, cluster.name), policy.policy.name
         for aggregate in cluster.nodes.values():
             count.see(guarded_node(aggregate, counts_pods=count.counts_pods))
+        if isinstance(count, OwnerCount):
+            losing = LosingOwners(cluster.nodes.values())
+            losing.count(sys.maxsize)
+            for owner, places in losing.look(cluster.nodes):
+                count.see_owner(owner, places)
         exceeded = count.exceeded(now_us, covered.get(name, {}))
         room = MOST_INCIDENTS - len(found)
         found += [open_incident(cluster.name, policy, one, now_us) for one in found_together(exceeded, room)]

@@ -78,7 +78,9 @@ def guard_text(guard: PolicyGuard) -> str:
     allowed = [] if guard.count is None else [str(guard.count)]
     if guard.share_percent is not None:
         allowed.append(f"{guard.share_percent}%")
-    what = f"{' or '.join(allowed)} of nodes" if guard.of is GuardMeasure.NODES else f"{guard.count} {guard.of}"
+    what = f"{' or '.join(allowed)} of nodes" if guard.of is GuardMeasure.NODES else f"{guard.count} pods"
+    if guard.of is GuardMeasure.OWNERS_LOSING_ALL:
+        what = f"{guard.count} owners losing all pods"
     by = "taint key" if guard.by is GuardScope.TAINT_KEY else f"taint key and {guard.by}"
     return f"guard above {what} per {by} within {length_text(guard.within_seconds)}"
 

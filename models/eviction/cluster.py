@@ -7,12 +7,13 @@ before: from then on records of the earlier epoch are stale, and its heartbeats 
 States are values; each function returns the next one, or `None` where a signal does not count.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 import msgspec
 
 from evictstream.models.eviction.executor_queue import ExecutorQueue
+from evictstream.models.eviction.losing_owners import LosingOwners
 from evictstream.models.eviction.node_standing import known_nodes
 from evictstream.models.eviction.state import NodeAggregate
 from evictstream.models.eviction.workloads import Workloads
@@ -109,9 +110,10 @@ class Cluster:
         addresses: the node of each of its pods, by the pod's address; some 100 bytes for each pod.
         known: how many nodes it has, with those that were deleted not long ago; some 200 bytes for each.
         workloads: the owners of its pods; None if nobody publishes them.
+        losing: those that lose all of their pods; None if no guard counts them.
     """
 
-    __slots__ = ("addresses", "key", "known", "name", "nodes", "state", "workloads")
+    __slots__ = ("addresses", "key", "known", "losing", "name", "nodes", "state", "workloads")
 
     def __init__(self, name: str, state: ClusterState = NO_STATE, *, counts_workloads: bool = False) -> None:
         self.name = name
@@ -121,6 +123,7 @@ class Cluster:
         self.addresses: dict[str, NodeAggregate] = {}
         self.known = KnownNodes()
         self.workloads = Workloads() if counts_workloads else None
+        self.losing: LosingOwners | None = None
 
     @property
     def is_empty(self) -> bool:
@@ -134,12 +137,25 @@ class Cluster:
     def new_node(self, name: str) -> NodeAggregate:
         """Make a node of this cluster; it enters `nodes` once it has a row."""
         node = NodeAggregate(self.name, name, self.state.first_ordinal, addresses=self.addresses, known=self.known)
-        node.workloads = self.workloads
+        node.workloads = self.workloads if self.losing is None else self.losing
         return node
+
+    def count_losing(self, has_changed: Callable[[], None]) -> LosingOwners:
+        """Begin to count the owners that lose all of their pods, if they are not counted yet."""
+        if self.losing is None:
+            self.losing = LosingOwners(self.nodes.values(), self.workloads, has_changed)
+        return self.losing
+
+    def leave_losing(self) -> None:
+        """Count these owners no longer."""
+        self.losing = None
+        for node in self.nodes.values():
+            node.workloads = self.workloads
 
     def forget_pods(self) -> None:
         """Forget what is known of all its pods; its nodes are gone."""
         self.addresses.clear()
+        self.losing = None
         if self.workloads is not None:
             before, self.workloads = self.workloads, Workloads()
             self.workloads.changed.update(before.changed, before.owners())  # their records may stand

@@ -6,31 +6,54 @@ make room for what leaves next.
 """
 
 from collections import Counter
+from collections.abc import Iterator
 
-from evictstream.models.eviction.state import NodeAggregate
+from evictstream.models.eviction.pod_owners import controller_of
+from evictstream.models.eviction.state import DeletionMemory, NodeAggregate, PodState
+from evictstream.models.kubernetes.traits import Owner
 from evictstream.models.messages.vocabulary import EvictionState
 
 _DONE = EvictionState.DONE  # see `evictstream.models.eviction` for this constant
 
 
 def leaving_pods(aggregate: NodeAggregate) -> Counter[str]:
-    """Count the pods of a node that have to leave for a taint that it has, or have left for it, by key.
+    """Count the pods of a node that have to leave for a taint that it has, or have left for it, by key."""
+    return Counter(key for key, _ in _leaving(aggregate))
+
+
+def leaving_owners(aggregate: NodeAggregate) -> dict[Owner, tuple[str, ...]]:
+    """Return the owners of these pods, each with the keys of the taints in order."""
+    found: dict[Owner, tuple[str, ...]] = {}
+    alone: dict[str, tuple[str, ...]] = {}  # one object for nearly all owners of a node
+    for key, pod in _leaving(aggregate):
+        owner = pod.owner if isinstance(pod, DeletionMemory) else controller_of(pod)
+        if owner is not None:
+            keys = found.get(owner)
+            if keys is None:
+                found[owner] = alone.setdefault(key, (key,))
+            elif key not in keys:
+                found[owner] = tuple(sorted((*keys, key)))
+    return found
+
+
+def _leaving(aggregate: NodeAggregate) -> Iterator[tuple[str, PodState | DeletionMemory]]:
+    """Yield the key for which each of them leaves, and the pod, or what is remembered of it.
 
     Of a pod that terminates or has left, only an eviction counts that was issued since the newest taint of its key is
     there: the taint may have been away in between.
     """
-    found: Counter[str] = Counter()
     node = aggregate.node
     if node is None or not node.taints:
-        return found
+        return
     since_us: dict[str, int] = {}
     for state in node.taints:
         since_us[state.taint.key] = max(state.since_us, since_us.get(state.taint.key, 0))
     for pod in aggregate.pods.values():
         eviction = pod.eviction
-        if eviction is not None and (key := eviction.due.taint.key) in since_us:
-            found[key] += eviction.state is not _DONE or (eviction.issued_at_us or 0) >= since_us[key]
+        if eviction is None or (key := eviction.due.taint.key) not in since_us:
+            continue
+        if eviction.state is not _DONE or (eviction.issued_at_us or 0) >= since_us[key]:
+            yield key, pod
     for memory in aggregate.deleted_pods.values():
-        if memory.evicted_for in since_us:
-            found[memory.evicted_for] += memory.evicted_us >= since_us[memory.evicted_for]
-    return +found
+        if memory.evicted_for in since_us and memory.evicted_us >= since_us[memory.evicted_for]:
+            yield memory.evicted_for, memory

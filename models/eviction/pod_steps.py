@@ -316,7 +316,7 @@ def _delete(aggregate: NodeAggregate, event: PodEvent, version: Version, rules: 
 def _remove(step: Step, pod: PodState, version: Version, verdict: Verdict) -> None:
     """Remove a pod with its eviction; events of it up to `version` will be dropped."""
     remove(step, pod, verdict)
-    step.remember_pod(pod.uid, version, pod.opened, pod.eviction)
+    step.remember_pod(pod.uid, version, pod.opened, pod)
 
 
 def _step(aggregate: NodeAggregate, event: PodEvent, rules: RuleParameters) -> Step:

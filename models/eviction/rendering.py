@@ -33,7 +33,7 @@ def render(step: Step, pod: PodState, change: Transition) -> None:
     eviction = move(pod, change)
     step.moves.append((change.before, change.after))
     if step.aggregate.workloads is not None:
-        step.aggregate.workloads.moved(step.aggregate, pod)
+        step.aggregate.workloads.moved(step.aggregate, pod, change.before)
     if change.decision is not None:
         _tell(step, pod, eviction, change, change.decision)
     step.write_eviction(pod)

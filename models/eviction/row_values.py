@@ -27,7 +27,14 @@ from evictstream.models.eviction.state import (
 from evictstream.models.kubernetes.resource_versions import Version, read_version
 from evictstream.models.kubernetes.taints import NO_EXECUTE, Taint
 from evictstream.models.kubernetes.tolerations import read_tolerations_row, shared_tolerations_row, tolerations_row
-from evictstream.models.kubernetes.traits import NodeLabels, TraitFields, shared_labels, shared_pod_traits
+from evictstream.models.kubernetes.traits import (
+    NodeLabels,
+    Owner,
+    TraitFields,
+    shared_labels,
+    shared_owner,
+    shared_pod_traits,
+)
 from evictstream.models.messages.envelope import DECODE_ERRORS
 from evictstream.models.messages.object_limits import LARGEST_LIST, LONGEST_TEXT, has_long_text, is_too_long
 from evictstream.models.messages.vocabulary import EvictionState, Outcome, Verdict, meant_outcome, written_outcome
@@ -119,6 +126,7 @@ class _DeletedPodRow(msgspec.Struct, array_like=True, gc=False, kw_only=True):
     opened: int
     evicted_for: str = ""  # older rows have no such fields
     evicted_us: int = 0
+    owner: Owner | None = None
 
 
 _Row = TypeVar("_Row", bound=_NodeRow | _PodRow | _EvictionRow | _DeletedPodRow)
@@ -296,6 +304,7 @@ def deleted_pod_value(memory: DeletionMemory) -> bytes:
             opened=memory.opened,
             evicted_for=memory.evicted_for,
             evicted_us=memory.evicted_us,
+            owner=memory.owner,
         )
     )
 
@@ -308,7 +317,12 @@ def read_deleted_pod_value(key: bytes, value: bytes) -> DeletionMemory:
     """
     row = _read(_deleted_pod_decoder, key, value)
     return DeletionMemory(
-        _loaded(row.version), row.until_us, row.opened, evicted_for=row.evicted_for, evicted_us=row.evicted_us
+        _loaded(row.version),
+        row.until_us,
+        row.opened,
+        evicted_for=row.evicted_for,
+        evicted_us=row.evicted_us,
+        owner=None if row.owner is None else shared_owner(row.owner),
     )
 
 

@@ -14,7 +14,7 @@ import msgspec
 from evictstream.models.kubernetes.resource_versions import Version
 from evictstream.models.kubernetes.taints import Taint
 from evictstream.models.kubernetes.tolerations import Toleration, Tolerations
-from evictstream.models.kubernetes.traits import NodeLabels, PodTraits, zone_of
+from evictstream.models.kubernetes.traits import NodeLabels, Owner, PodTraits, zone_of
 from evictstream.models.messages.vocabulary import EvictionState, Outcome, Verdict
 from evictstream.models.steering.node_counts import KnownNodes
 
@@ -240,6 +240,7 @@ class DeletionMemory(msgspec.Struct, frozen=True, gc=False):
         left: of a node, if it was known when it was deleted.
         evicted_for: of a pod whose eviction was issued: key of the taint; empty for others.
         evicted_us: when its newest attempt was issued.
+        owner: of such a pod, its controller, shared; None if it had none, and in rows of before.
     """
 
     version: Version
@@ -248,10 +249,11 @@ class DeletionMemory(msgspec.Struct, frozen=True, gc=False):
     left: NodeLeft | None = None
     evicted_for: str = ""
     evicted_us: int = 0
+    owner: Owner | None = None
 
 
 class PodCounts(Protocol):
-    """Counts the pods of a cluster by owner (`workloads.py`)."""
+    """Counts the pods of a cluster by owner (`workloads.py`, `losing_owners.py`)."""
 
     def put(self, aggregate: "NodeAggregate", pod: PodState) -> None:
         """Count a pod as it is now; it is not counted."""
@@ -259,8 +261,8 @@ class PodCounts(Protocol):
     def drop(self, pod: PodState) -> None:
         """Count a pod no longer; it is as when it was counted."""
 
-    def moved(self, aggregate: "NodeAggregate", pod: PodState) -> None:
-        """Take note that the eviction of a pod is another one now."""
+    def moved(self, aggregate: "NodeAggregate", pod: PodState, before: Eviction | None) -> None:
+        """Take note that the eviction of a pod is another one now than before."""
 
     def look_at(self, aggregate: "NodeAggregate", uids: Collection[str]) -> None:
         """Take note that something else of leaving pods has changed."""
@@ -285,7 +287,7 @@ class NodeAggregate:
             `evictionId` is used again.
         addresses: the nodes of all pods of the cluster, by address; shared by its nodes.
         known: how many nodes its cluster has, for policies; shared by its nodes, None where nobody counts.
-        workloads: the owners of all pods of the cluster, shared by its nodes; None if nobody publishes them.
+        workloads: the owners of all pods of the cluster, shared by its nodes; None if nobody counts them.
         counted_node: its state when it was counted (`levels.py`); in memory only, as the next.
         counted_as: its standing in the counts of its cluster.
         counted_in: the zone in whose counts it is; empty for none.

@@ -10,12 +10,14 @@ import msgspec
 from evictstream.models.eviction.built_in_timer import Before
 from evictstream.models.eviction.decision import Coverages
 from evictstream.models.eviction.node_standing import node_standing
+from evictstream.models.eviction.pod_owners import controller_of
 from evictstream.models.eviction.row_keys import RowKind, row_key
 from evictstream.models.eviction.row_values import deleted_pod_value, eviction_value, node_value, pod_value
 from evictstream.models.eviction.rule_parameters import MOST_EARLIER_NODES, RuleParameters
 from evictstream.models.eviction.state import DeletionMemory, Due, Eviction, NodeAggregate, NodeLeft, PodState
 from evictstream.models.instants import instant_text
 from evictstream.models.kubernetes.resource_versions import Version, later
+from evictstream.models.kubernetes.traits import shared_owner
 from evictstream.models.messages.command import EvictionCommand
 from evictstream.models.messages.decision import DecisionCause, DecisionRecord
 from evictstream.models.messages.events import Origin
@@ -239,17 +241,21 @@ class Step:
         self.write_node()
         self._wake_to_purge(memory)
 
-    def remember_pod(self, uid: str, version: Version, opened: int, done: Eviction | None = None) -> None:
+    def remember_pod(self, uid: str, version: Version, opened: int, pod: PodState | None = None) -> None:
         """Remember a deleted pod by its UID; events of it up to `version` will be dropped. Writes its row.
 
-        `done` is its eviction, if that was issued.
+        `pod` is it as it was, if it was known: it may have an eviction that was issued.
         """
         memories = self.aggregate.deleted_pods
         # Popped, so that it is moved to the end: the order is that of forgetting.
         memory = self._remembered(memories.pop(uid, None), version, opened)
-        if done is not None:
+        if pod is not None and (done := pod.eviction) is not None:
+            owner = controller_of(pod)
             memory = msgspec.structs.replace(
-                memory, evicted_for=done.due.taint.key, evicted_us=done.issued_at_us or done.due.deadline_us
+                memory,
+                evicted_for=done.due.taint.key,
+                evicted_us=done.issued_at_us or done.due.deadline_us,
+                owner=None if owner is None else shared_owner(owner),
             )
         memories[uid] = memory
         self.write_deleted_pod(uid, memory)

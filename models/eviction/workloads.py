@@ -6,17 +6,12 @@ change of an eviction. What an owner's record says is computed from its leaving 
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
-from evictstream.models.eviction.state import NodeAggregate, PodState
-from evictstream.models.kubernetes.traits import NO_TRAITS
-from evictstream.models.messages.vocabulary import EvictionState
+from evictstream.models.eviction.pod_owners import has_to_leave, owner_of
+from evictstream.models.eviction.state import Eviction, NodeAggregate, PodState
+from evictstream.models.kubernetes.traits import Owner
 from evictstream.models.messages.workload import MOST_STEPS_OF_WORKLOAD
-
-_DONE: Final = EvictionState.DONE
-
-Owner = tuple[str, str, str]
-"""Namespace, kind and name of the controller of pods."""
 
 
 class Descent(NamedTuple):
@@ -77,7 +72,7 @@ class Workloads:
         if owner is None:
             return
         self._bound[owner] += 1
-        if _leaves(pod):
+        if has_to_leave(pod.eviction):
             self._leaving.setdefault(owner, {})[pod.uid] = aggregate
         if owner in self._leaving:
             self.changed.add(owner)
@@ -92,15 +87,15 @@ class Workloads:
             del self._bound[owner]
         self._stays(owner, pod.uid)
 
-    def moved(self, aggregate: NodeAggregate, pod: PodState) -> None:
-        """Take note that the eviction of a pod is another one now."""
+    def moved(self, aggregate: NodeAggregate, pod: PodState, before: Eviction | None) -> None:
+        """Take note that the eviction of a pod is another one now than before."""
         owner = owner_of(pod)
         if owner is None or aggregate.pods.get(pod.uid) is not pod:
             return
-        if _leaves(pod):
+        if has_to_leave(pod.eviction):
             self._leaving.setdefault(owner, {})[pod.uid] = aggregate
             self.changed.add(owner)
-        else:
+        elif has_to_leave(before):
             self._stays(owner, pod.uid)
 
     def look_at(self, aggregate: NodeAggregate, uids: Collection[str]) -> None:
@@ -168,15 +163,3 @@ def descent(bound: int, losses: Mapping[int, int]) -> tuple[Descent, ...]:
         else:
             steps[-1] = Descent(steps[-1].at_us, at_us, left)
     return tuple(steps)
-
-
-def owner_of(pod: PodState) -> Owner | None:
-    """Return whose loss it is if a pod leaves; None if it has no owner, or counts no longer."""
-    traits = pod.traits or NO_TRAITS
-    if pod.exemptions or not traits.owner_kind:
-        return None
-    return pod.address.partition("/")[0], traits.owner_kind, traits.owner_name
-
-
-def _leaves(pod: PodState) -> bool:
-    return pod.eviction is not None and pod.eviction.state is not _DONE

@@ -81,6 +81,9 @@ class PodTraits(msgspec.Struct, gc=False, eq=False):  # noqa: PLW1641 - nothing 
         return f"{self.owner_kind}/{self.owner_name}" if self.owner_kind else ""
 
 
+Owner: TypeAlias = tuple[str, str, str]
+"""Namespace, kind and name of the controller of pods."""
+
 TraitFields: TypeAlias = tuple[str, str, int, str]
 """Kind and name of the owner, priority, and group."""
 
@@ -130,6 +133,11 @@ def shared_pod_traits(fields: TraitFields) -> PodTraits:
     if len(kind) + len(name) + len(group) <= _LONGEST_SHARED:
         return _shared_traits(kind, name, priority, group)
     return PodTraits(kind, name, priority, group)
+
+
+def shared_owner(owner: Owner) -> Owner:
+    """Return the object that stands for all equal owners; very long ones are not shared."""
+    return _shared_owner(owner) if sum(map(len, owner)) <= _LONGEST_SHARED else owner
 
 
 def read_node_labels(labels: msgspec.Raw) -> Mapping[str, str | None]:
@@ -196,6 +204,11 @@ def _read(decoder: msgspec.json.Decoder[_T], text: msgspec.Raw) -> _T | None:
 def _shared_traits(kind: str, name: str, priority: int, group: str) -> PodTraits:
     traits = PodTraits(_shared_text(kind), name, priority, group)
     return NO_TRAITS if traits == NO_TRAITS else traits
+
+
+@lru_cache(maxsize=_SHARED_PODS)
+def _shared_owner(owner: Owner) -> Owner:
+    return owner
 
 
 @lru_cache(maxsize=_SHARED_LABELS)

@@ -97,11 +97,13 @@ class Incident(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defau
     node: Annotated[
         NonEmptyText | None, Meta(description="Its one node, whose pods were counted by themselves; absent otherwise.")
     ] = None
-    of: Annotated[Literal["nodes", "pods"], Meta(description="What `openedWith` and `allowed` count.")] = "nodes"
+    of: Annotated[
+        Literal["nodes", "pods", "ownersLosingAll"], Meta(description="What `openedWith` and `allowed` count.")
+    ] = "nodes"
     state: Annotated[IncidentState, Meta(description="Whether its evictions wait.")]
     since: Annotated[InstantText, Meta(description="When the first of its taints came.")]
     opened_at: Annotated[InstantText, Meta(description="When it was found.")]
-    opened_with: Annotated[Count, Meta(description="How many nodes or pods there were then.")]
+    opened_with: Annotated[Count, Meta(description="How many nodes, pods or owners there were then.")]
     allowed: Annotated[Count, Meta(description="How many the guard allowed.")]
     known: Annotated[Count, Meta(description="Of how many nodes that were known.")]
     nodes: Annotated[Count, Meta(description="Nodes that carry the taint since then.")]

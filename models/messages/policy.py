@@ -261,6 +261,7 @@ class GuardMeasure(enum.StrEnum):
 
     NODES = "nodes"  # those that got the taint
     PODS = "pods"  # on these nodes, those that have to leave for the taint, or have left for it
+    OWNERS_LOSING_ALL = "ownersLosingAll"  # of pods, those of which all leave or have left, the last such nodes
 
 
 class GuardScope(enum.StrEnum):
@@ -281,7 +282,11 @@ class PolicyGuard(
         _Percent | None, Meta(description="So many of a hundred are allowed, rounded down; absent for no such share.")
     ] = None
     of: Annotated[
-        GuardMeasure, Meta(description="What is counted: nodes that carry the taint, or their pods that leave for it.")
+        GuardMeasure,
+        Meta(
+            description="What is counted: nodes that carry the taint, their pods that leave for it, or owners that lose"
+            " all of their pods, the last ones there."
+        ),
     ] = GuardMeasure.NODES
     within_seconds: Annotated[_Length, Meta(description="Those count whose taints came within so long a time.")]
     by: Annotated[GuardScope, Meta(description="Of what each is counted by itself.")] = GuardScope.TAINT_KEY
@@ -296,11 +301,16 @@ class PolicyGuard(
             if self.by is GuardScope.NODE:
                 message = "counts nodes by node, where there is one: count its pods, with `of: pods`"
                 raise ValueError(message)
-        elif self.share_percent is not None:
-            message = "has a share, which is of nodes: give a count of pods"
+            return
+        what = "pods" if self.of is GuardMeasure.PODS else "owners"
+        if self.share_percent is not None:
+            message = f"has a share, which is of nodes: give a count of {what}"
             raise ValueError(message)
-        elif self.within_seconds > LONGEST_OF_PODS_SECONDS:
-            message = "counts pods within more than 1h: so long those that have left are remembered"
+        if self.within_seconds > LONGEST_OF_PODS_SECONDS:
+            message = f"counts {what} within more than 1h: so long pods that have left are remembered"
+            raise ValueError(message)
+        if self.of is GuardMeasure.OWNERS_LOSING_ALL and self.by is not GuardScope.TAINT_KEY:
+            message = f"counts owners by {self.by}, and an owner has pods on several nodes: leave `by` out"
             raise ValueError(message)
 
 

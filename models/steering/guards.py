@@ -34,7 +34,7 @@ class Exceeded(NamedTuple):
         taint: key of the taint.
         part: the nodes that were counted.
         from_us: when the first of its taints came.
-        counted: how many nodes or pods, of nodes whose taints came within the time of the guard.
+        counted: how many nodes, pods or owners, of nodes whose taints came within the time of the guard.
         limit: how many are allowed.
         known: how many nodes are known, of those that are counted together.
     """
@@ -48,7 +48,7 @@ class Exceeded(NamedTuple):
 
 
 def limit_of(guard: PolicyGuard, known: int) -> int:
-    """Return how many nodes or pods a guard allows where so many nodes are known.
+    """Return how many nodes, pods or owners a guard allows where so many nodes are known.
 
     A share of nodes is rounded down; the lower one of count and share binds.
     """
@@ -60,6 +60,8 @@ def limit_of(guard: PolicyGuard, known: int) -> int:
 
 class GuardCount:
     """The nodes of one cluster as one guard counts them, each as one, or as many as its pods that leave.
+
+    What counts owners is of `owner_counts.py`.
 
     A guard of evictions of some namespaces, owners or priorities counts each node that the rest of its selection
     matches, and all of its pods that leave: whose they are is not looked at.
@@ -236,14 +238,14 @@ class GuardCount:
         What belongs to an incident that no person has answered counts for taints that came before it, as their records
         may be late: then the incident begins with these.
         """
-        arrivals, within_us = self._slices(key).get(part, []), self.guard.within_seconds * SECOND_US
-        first, limit = bisect.bisect_left(arrivals, (since_us - within_us, "")), self._limits.get(part, 0)
-        if len(arrivals) - first <= limit and not self.counts_pods:
+        within_us, limit = self.guard.within_seconds * SECOND_US, self._limits.get(part, 0)
+        arrivals, from_us = self._slices(key).get(part, []), since_us - within_us
+        if self.guard.of is GuardMeasure.NODES and len(arrivals) - bisect.bisect_left(arrivals, (from_us, "")) <= limit:
             return None
         unanswered = [one for one in covered if one.span[1] is None and one.part in (part, ALL_NODES)]
         open_from_us = min((one.span[0] for one in unanswered), default=None)
         others = [one for one in covered if one not in unanswered]
-        uncovered = self._uncovered(key, part, first, others)
+        uncovered = self._uncovered(key, part, from_us, others)
         free: list[tuple[int, int]] = []
         begin = counted = 0
         for at_us, weight in uncovered:
@@ -266,11 +268,11 @@ class GuardCount:
         return None
 
     def _uncovered(
-        self, key: str, part: GuardedPart, first: int, covered: Sequence[Covered]
+        self, key: str, part: GuardedPart, from_us: int, covered: Sequence[Covered]
     ) -> Iterator[tuple[int, int]]:
-        """Yield when taints came that are not covered, and as how much they count, from a place on."""
+        """Yield when taints came that are not covered, and as how much they count, from an instant on."""
         arrivals = self._slices(key).get(part, [])
-        for place in range(first, len(arrivals)):
+        for place in range(bisect.bisect_left(arrivals, (from_us, "")), len(arrivals)):
             at_us, name = arrivals[place]
             if not any(one.has(at_us, name, self._zones[name]) for one in covered):
                 yield at_us, self._taints[name][key][1]

@@ -35,7 +35,7 @@ class OpenIncident(msgspec.Struct, frozen=True, omit_defaults=True):
         taint: key of the taint.
         from_us: when the first of its taints came.
         opened_us: when it was found.
-        nodes: how many nodes there were then, or pods.
+        nodes: how many nodes, pods or owners there were then.
         limit: how many the guard allowed.
         known: of how many that were known.
         answered_us: when it was answered first, or let go; 0 if it was not.

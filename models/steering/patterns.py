@@ -50,8 +50,7 @@ class TraitPatterns:
         """Take a selection, and whether what is not known is in it."""
         self._is_unknown_in = is_unknown_in
         self._zones = Patterns(selection.zones) if selection.zones else None
-        owners = [one if "/" in one else f"{one}/*" for one in selection.owners]
-        self._owners = Patterns(owners) if owners else None
+        self._owners = owner_patterns(selection) if selection.owners else None
         values: dict[str, list[str]] = {}
         for one in selection.node_labels:
             key, _, value = one.partition("=")
@@ -85,6 +84,11 @@ class TraitPatterns:
 
     def _match_priority(self, below: int, subject: Subject) -> bool:
         return self._is_unknown_in if subject.traits is None else subject.traits.priority < below
+
+
+def owner_patterns(selection: PolicySelection) -> Patterns:
+    """Return what a selection says of owners, as `Kind/name`."""
+    return Patterns([one if "/" in one else f"{one}/*" for one in selection.owners])
 
 
 def trait_patterns(selection: PolicySelection, *, is_unknown_in: bool) -> TraitPatterns | None:

@@ -373,8 +373,8 @@ class Policies(msgspec.Struct, frozen=True):
 
     @property
     def counts_pods(self) -> bool:
-        """Whether a guard counts pods."""
-        return any(guard.of is GuardMeasure.PODS for guard in self._guards())
+        """Whether a guard counts pods, or owners by their pods."""
+        return any(guard.of is not GuardMeasure.NODES for guard in self._guards())
 
     def _guards(self) -> Iterator[PolicyGuard]:
         specs = (one.policy.spec for one in self.standing.values())

@@ -6,16 +6,19 @@ row of their cluster, which is written in the transaction in which they begin. W
 
 from __future__ import annotations
 
+import sys
+from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import msgspec
 
 from evictstream.models.eviction import EvictionState, NothingDue, decide
 from evictstream.models.eviction.held_attempts import guarded_node
+from evictstream.models.eviction.losing_owners import LosingOwners
 from evictstream.models.eviction.transitions import OUTSTANDING
 from evictstream.models.messages.incident import IncidentState
+from evictstream.models.messages.policy import GuardMeasure
 from evictstream.models.steering.guarded_nodes import ALL_NODES, ALWAYS, Covered, GuardedPart
-from evictstream.models.steering.guards import GuardCount
 from evictstream.models.steering.incidents import (
     MOST_INCIDENTS,
     begin_earlier,
@@ -23,6 +26,7 @@ from evictstream.models.steering.incidents import (
     open_incident,
     standing_incidents,
 )
+from evictstream.models.steering.owner_counts import OwnerCount, guard_count
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -30,7 +34,7 @@ if TYPE_CHECKING:
     from evictstream.models.eviction import NodeAggregate, RuleParameters
     from evictstream.models.eviction.cluster import Cluster
     from evictstream.models.eviction.levels import Move
-    from evictstream.models.steering.guards import Exceeded
+    from evictstream.models.steering.guards import Exceeded, GuardCount
     from evictstream.models.steering.incidents import OpenIncident, StandingIncident
     from evictstream.models.steering.policies import ClusterPolicy, Policies
     from evictstream.streams.engine.core.outbox import Outbox
@@ -41,6 +45,8 @@ _DONE = EvictionState.DONE  # see `evictstream.models.eviction` for this constan
 _NODES_PER_TURN: Final = 2_000
 """Nodes that are counted in one turn, each some 3 µs, beside those of a cluster of which something is due."""
 
+_PODS_LIKE_A_NODE: Final = 8
+"""Pods whose owners are counted in the time of a node, where a guard counts owners."""
 
 _MANY_IDLE: Final = 64  # from so many on it is looked which of them are still there
 
@@ -58,7 +64,7 @@ class Guarding:
     Attributes:
         idle: by cluster, by key and the nodes that are counted together, the policies whose guard allows fewer nodes
             than have a taint of this key, while no pod of these nodes has to leave for it: taints of nodes that start.
-        counts_pods: whether a guard counts pods.
+        counts_pods: whether a guard counts pods, or owners by their pods.
         is_on: whether a policy guards, or did and has left incidents.
         uncounted: clusters that are still to be counted.
     """
@@ -116,6 +122,8 @@ class Guarding:
         for guard in guards:
             is_other |= guard.counted.see(node)
             self._changed.add(aggregate.cluster)
+        if is_other and isinstance(aggregate.workloads, LosingOwners):
+            aggregate.workloads.look_again(aggregate.name)
         if is_other and aggregate.cluster in self.idle:  # its pods may have to leave among other nodes than before
             self._end_idle(aggregate, [(None, pod.eviction) for pod in aggregate.pods.values()])
 
@@ -160,13 +168,17 @@ class Guarding:
             return
         left = _NODES_PER_TURN
         while self.uncounted and left > 0:
-            cluster = next(iter(self.uncounted))
-            left -= 1 + len(self._clusters.named(cluster).nodes)
-            self._count(cluster)
-        changed, self._changed = self._changed, set()
+            name = next(iter(self.uncounted))
+            cluster = self._clusters.named(name)
+            if self._has_owners(name) and not self._losing(cluster).count(left * _PODS_LIKE_A_NODE):
+                break  # the rest of its pods in later turns
+            left -= 1 + len(cluster.nodes)
+            self._count(name)
+        changed = set(self._changed)
+        self._changed.clear()  # and kept: owners are told to it
         changed.update([cluster for cluster, at_us in self._forgets_at_us.items() if at_us <= now_us])
-        for cluster in sorted(changed.difference(self.uncounted)):
-            self._look(self._clusters.named(cluster), now_us, outbox)
+        for name in sorted(changed.difference(self.uncounted)):
+            self._look(self._clusters.named(name), now_us, outbox)
 
     def ensure(self, cluster: str, now_us: int, outbox: Outbox) -> None:
         """Count a cluster now if it is not counted yet: something of it fires."""
@@ -229,6 +241,9 @@ class Guarding:
         before, self._guards = self._guards, {}
         self.counts_pods = policies.counts_pods
         self.uncounted = dict.fromkeys(names) if self.is_on else {}
+        for name in names:
+            if self._clusters.named(name).losing is not None and not self._has_owners(name):
+                self._clusters.named(name).leave_losing()
         if not self.is_on:  # no turn looks at what has changed
             self._changed.clear()
             self.idle.clear()
@@ -250,7 +265,7 @@ class Guarding:
         self.uncounted.pop(name, None)
         cluster = self._clusters.named(name)
         guards = tuple(
-            Guard(one, GuardCount(one.policy.spec, name))
+            Guard(one, guard_count(one.policy.spec, name))
             for one in self._held.policies_of(name)
             if one.guard is not None and one.policy.spec is not None
         )
@@ -261,6 +276,19 @@ class Guarding:
             node = guarded_node(aggregate, counts_pods=counts_pods)
             for guard in guards:
                 guard.counted.see(node)
+        if self._has_owners(name):
+            losing = self._losing(cluster)
+            for node_name in cluster.nodes:
+                losing.look_again(node_name)
+
+    def _has_owners(self, name: str) -> bool:
+        """Whether a guard counts owners of a cluster."""
+        guards = (one.guard for one in self._held.policies_of(name))
+        return any(guard is not None and guard.of is GuardMeasure.OWNERS_LOSING_ALL for guard in guards)
+
+    def _losing(self, cluster: Cluster) -> LosingOwners:
+        """Return the owners of a cluster; not all of their pods are counted if they were not asked for before."""
+        return cluster.count_losing(partial(self._changed.add, cluster.name))
 
     def _look(self, cluster: Cluster, now_us: int, outbox: Outbox) -> None:
         """Begin and end the incidents of a cluster."""
@@ -314,14 +342,27 @@ class Guarding:
 
     def _count_pods(self, cluster: Cluster) -> None:
         """Count the pods of the nodes of which others leave than were counted."""
-        guards = [guard.counted for guard in self._guards.get(cluster.name, ()) if guard.counted.counts_pods]
+        counted = [guard.counted for guard in self._guards.get(cluster.name, ())]
         names = self._pods_changed.pop(cluster.name, ())
-        for name in names if guards else ():
+        of_pods = [one for one in counted if one.counts_pods]
+        for name in names if of_pods else ():
             aggregate = cluster.nodes.get(name)
             if aggregate is not None:
                 node = guarded_node(aggregate, counts_pods=True)
-                for counted in guards:
-                    counted.see(node)
+                for one in of_pods:
+                    one.see(node)
+        of_owners = [one for one in counted if isinstance(one, OwnerCount)]
+        if of_owners:
+            self._count_owners(cluster, of_owners, names)
+
+    def _count_owners(self, cluster: Cluster, counted: Iterable[OwnerCount], names: Iterable[str]) -> None:
+        losing = self._losing(cluster)
+        losing.count(sys.maxsize)
+        for name in names:
+            losing.look_at_node(name)
+        for owner, places in losing.look(cluster.nodes):
+            for one in counted:
+                one.see_owner(owner, places)
 
     def _has_to_leave(self, cluster: Cluster, policy: str, exceeded: Exceeded, count: GuardCount) -> bool:
         """Whether any pod has to leave for a taint; if not, it is looked for once, and `moved` tells of the first."""

@@ -8,7 +8,7 @@ the cluster's row knows which records stand.
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 from evictstream.models.eviction import EvictionState
 from evictstream.models.instants import SECOND_US, instant_text, microseconds
@@ -186,6 +186,13 @@ class PublishedIncidents:
         return Counter({owner: count for owner, count in leaving.items() if count == bound[owner]})
 
 
+def _measure(of: str) -> Literal["nodes", "pods", "ownersLosingAll"]:
+    """Return what was counted; a later version may have found the incident."""
+    if of == GuardMeasure.OWNERS_LOSING_ALL:
+        return "ownersLosingAll"
+    return "pods" if of == GuardMeasure.PODS else "nodes"
+
+
 def _record(
     standing: StandingIncident,
     cluster: str,
@@ -211,7 +218,7 @@ def _record(
         taint=incident.taint,
         zone=incident.zone,
         node=incident.node,
-        of="pods" if incident.of == GuardMeasure.PODS else "nodes",
+        of=_measure(incident.of),
         state=standing.state(now_us),
         since=instant_text(incident.from_us),
         opened_at=instant_text(incident.opened_us),

@@ -28,7 +28,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from evictstream.models.eviction.cluster import Cluster
-    from evictstream.models.eviction.workloads import LeavingPods, Owner
+    from evictstream.models.eviction.workloads import LeavingPods
+    from evictstream.models.kubernetes.traits import Owner
     from evictstream.streams.engine.core.outbox import Headers, Outbox
     from evictstream.streams.partition.config import PartitionConfig
     from evictstream.streams.partition.held import HeldEvictions

@@ -16,7 +16,11 @@ OWNERS = "tests/streams/partition/test_published_workloads.py"
 OF_FLEET = (
     Mutation(
         "count pods of an owner that end",
-        (Change(product.WORKLOADS, "owner_of", "pod.exemptions or not traits.owner_kind", "not traits.owner_kind"),),
+        (
+            Change(
+                product.POD_OWNERS, "owner_of", "None if pod.exemptions else controller_of(pod)", "controller_of(pod)"
+            ),
+        ),
         (OWNERS, TORTURE),
     ),
     Mutation(

@@ -9,6 +9,7 @@ from tests.mutations.matching import Change
 HELD = "tests/streams/partition/test_guards_held.py"
 BY_ZONE = "tests/streams/partition/test_guards_by_zone.py"
 OF_PODS = "tests/streams/partition/test_guards_of_pods.py"
+OF_OWNERS = "tests/streams/partition/test_guards_of_owners.py"
 MACHINE = "tests/streams/partition/test_guards_machine.py"
 PUBLISHED = "tests/streams/partition/test_published_incidents.py"
 
@@ -262,7 +263,7 @@ OF_GUARDS = (
     ),
     Mutation(
         "let pods that have left make room for others",
-        (Change(product.LEAVING_PODS, "leaving_pods", "memory.evicted_for in since_us", "False"),),
+        (Change(product.LEAVING_PODS, "_leaving", "memory.evicted_for in since_us", "False"),),
         (OF_PODS,),
     ),
     Mutation(
@@ -271,7 +272,7 @@ OF_GUARDS = (
             Change(
                 product.POD_STEPS,
                 "_remove",
-                "step.remember_pod(pod.uid, version, pod.opened, pod.eviction)",
+                "step.remember_pod(pod.uid, version, pod.opened, pod)",
                 "step.remember_pod(pod.uid, version, pod.opened)",
             ),
         ),
@@ -287,7 +288,7 @@ OF_GUARDS = (
         (
             Change(
                 product.LEAVING_PODS,
-                "leaving_pods",
+                "_leaving",
                 "memory.evicted_us >= since_us[memory.evicted_for]",
                 "True",
             ),
@@ -335,5 +336,96 @@ OF_GUARDS = (
         "overlook that deleted nodes count no longer",
         (Change(product.GUARDING, "Guarding.turn", "at_us <= now_us", "False"),),
         (KNOWN,),
+    ),
+    Mutation(
+        "count owners of which a pod stays",
+        (
+            Change(
+                product.LOSING_OWNERS,
+                "LosingOwners.look",
+                "{} if owner in self._staying else self._places.get(owner, {})",
+                "self._places.get(owner, {})",
+            ),
+        ),
+        (OF_OWNERS,),
+    ),
+    Mutation(
+        "overlook that the last pod goes that stays",
+        (Change(product.LOSING_OWNERS, "LosingOwners._stay", "staying == max(0, by)", "staying == 1"),),
+        (OF_OWNERS,),
+    ),
+    Mutation(
+        "overlook that a pod has another owner",
+        (Change(product.LOSING_OWNERS, "LosingOwners.put", "self.look_at_node(aggregate.name)", "pass"),),
+        (OF_OWNERS,),
+    ),
+    Mutation(
+        "forget the owner of a pod that has left",
+        (Change(product.STEP, "Step.remember_pod", "None if owner is None else shared_owner(owner)", "None"),),
+        (OF_OWNERS,),
+    ),
+    Mutation(
+        "forget after a takeover the owner of a pod that has left",
+        (Change(product.ROW_VALUES, "deleted_pod_value", "owner=memory.owner", "owner=None"),),
+        (OF_OWNERS,),
+    ),
+    Mutation(
+        "count an owner on its first node",
+        (
+            Change(
+                product.OWNER_COUNTS,
+                "OwnerCount.see_owner",
+                "max(self._arrivals_of(places), default=None)",
+                "min(self._arrivals_of(places), default=None)",
+            ),
+        ),
+        (OF_OWNERS,),
+    ),
+    Mutation(
+        "count owners that no policy selects",
+        (Change(product.OWNER_COUNTS, "OwnerCount._selects", "self._selected_owners.match(owner)", "True"),),
+        (OF_OWNERS,),
+    ),
+    Mutation(
+        "count owners that a policy excepts",
+        (Change(product.OWNER_COUNTS, "OwnerCount._selects", "not excluded.match(owner)", "True"),),
+        (OF_OWNERS,),
+    ),
+    Mutation(
+        "except owners of which it excepts some pods",
+        (
+            Change(
+                product.OWNER_COUNTS,
+                "_excluded",
+                "selection == of_owners and bool(selection.namespaces or selection.owners)",
+                "bool(selection.namespaces or selection.owners)",
+            ),
+        ),
+        (OF_OWNERS,),
+    ),
+    Mutation(
+        "keep owners on a node that has changed",
+        (Change(product.OWNER_COUNTS, "OwnerCount._forget", "self._drop(owner, self._last[owner])", "pass"),),
+        (OF_OWNERS,),
+    ),
+    Mutation(
+        "overlook that a node brings its owners along",
+        (Change(product.GUARDING, "Guarding.see", "isinstance(aggregate.workloads, LosingOwners)", "False"),),
+        (OF_OWNERS,),
+    ),
+    Mutation(
+        "count owners for no guard",
+        (Change(product.GUARDING, "Guarding._take", "not self._has_owners(name)", "False"),),
+        (OF_OWNERS,),
+    ),
+    Mutation(
+        "count all pods of a cluster in one turn",
+        (Change(product.GUARDING, "Guarding.turn", "self._has_owners(name)", "False"),),
+        (OF_OWNERS,),
+    ),
+    Mutation(
+        "count no pod of an owner after a takeover",
+        (Change(product.GUARDING, "Guarding._count_owners", "losing.count(sys.maxsize)", "pass"),),
+        (OF_OWNERS,),
     ),
 )

@@ -34,3 +34,9 @@ def test_an_incident_of_pods_names_its_node() -> None:
     assert "is on node n7 since 2026-11-21T12:02:16.000000Z; policy large allows 3 pods" in "\n".join(
         incident_lines(incident)
     )
+
+
+def test_an_incident_of_owners_says_how_many_may() -> None:
+    incident = decode_incident(json.dumps(INCIDENT | {"of": "ownersLosingAll"}))
+    (cell,) = (one.cell(incident) for one in incidents_kind(lambda: 0).columns if one.title == "ALLOWED")
+    assert cell == "3 owners that lose all"

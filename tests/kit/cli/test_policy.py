@@ -92,6 +92,7 @@ def test_a_policy_that_cannot_be_read_is_shown_and_removed(declared: Settings) -
 
 
 RECOVERY = Path(__file__).parents[3] / "examples/incidents/recovery-before-deadline-no-evictor/events.jsonl.gz"
+SINGLETONS = Path(__file__).parents[3] / "examples/situations/singletons.jsonl.gz"
 
 
 NOWHERE = Settings.model_validate({"bootstrap_servers": "127.0.0.1:1"})
@@ -109,6 +110,17 @@ def test_policies_are_tried_on_a_recording_without_kafka(tmp_path: Path) -> None
 
     told = run(NOWHERE, "policy", "test", str(path), "--on", str(RECOVERY)).stdout.decode()
     assert "its reason went while it waited: TaintRemoved" in told
+
+
+def test_a_trial_counts_the_owners_that_lose_all(tmp_path: Path) -> None:
+    path = tmp_path / "p.yaml"
+    path.write_text(
+        "name: last\nfor: {namespaces: [tenant-solo]}\n"
+        "guard: {moreThan: {count: 3}, of: ownersLosingAll, within: 30m}\n"
+    )
+    told = run(NOWHERE, "policy", "test", str(path), "--on", str(SINGLETONS)).stdout.decode()
+    assert "more than 3 owners lose all of their pods for example.com/maintenance, on 3 nodes (last)" in told
+    assert "only without them  18 " in told
 
 
 def test_a_trial_without_a_recording_is_refused(tmp_path: Path) -> None:

@@ -180,7 +180,7 @@ def test_a_file_has_several_policies(tmp_path: Path) -> None:
         ),
         pytest.param(
             "name: a\nguard:\n  moreThan: {count: 3}\n  of: owners\n  within: 5m\n",
-            ["p.yaml:4: guard.of is neither nodes nor pods"],
+            ["p.yaml:4: guard.of is neither nodes nor pods nor ownersLosingAll"],
             id="owners",
         ),
         pytest.param(
@@ -195,8 +195,23 @@ def test_a_file_has_several_policies(tmp_path: Path) -> None:
         ),
         pytest.param(
             "name: a\nguard: {moreThan: {count: 3}, within: 2h, of: pods}\n",
-            ["p.yaml:2: guard counts pods within more than 1h: so long those that have left are remembered"],
+            ["p.yaml:2: guard counts pods within more than 1h: so long pods that have left are remembered"],
             id="too long for pods",
+        ),
+        pytest.param(
+            "name: a\nguard: {moreThan: {share: 3%}, within: 5m, of: ownersLosingAll}\n",
+            ["p.yaml:2: guard has a share, which is of nodes: give a count of owners"],
+            id="a share of owners",
+        ),
+        pytest.param(
+            "name: a\nguard: {moreThan: {count: 3}, within: 2h, of: ownersLosingAll}\n",
+            ["p.yaml:2: guard counts owners within more than 1h: so long pods that have left are remembered"],
+            id="too long for owners",
+        ),
+        pytest.param(
+            "name: a\nguard: {moreThan: {count: 3}, within: 5m, of: ownersLosingAll, by: zone}\n",
+            ["p.yaml:2: guard counts owners by zone, and an owner has pods on several nodes: leave `by` out"],
+            id="owners of a zone",
         ),
         pytest.param(
             "name: a\nguard:\n  moreThan: {count: 3}\n  within: 5m\n  by: rack\n",

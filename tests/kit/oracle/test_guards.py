@@ -56,6 +56,12 @@ def test_as_many_as_are_allowed_may_leave_and_have_to() -> None:
     assert rules(guarded(nodes=1)) == {"not issued"}
 
 
+def test_a_guard_of_owners_is_refused() -> None:
+    spec = {"guard": {"count": 1, "withinSeconds": 60, "of": "ownersLosingAll"}}
+    with pytest.raises(NotImplementedError, match="a guard of owners is not judged"):
+        rules(waiting(spec))
+
+
 def test_a_storm_is_known_without_its_incident() -> None:
     assert rules(done(guarded(), 15.01)) == HELD
     assert rules(guarded()) == {"not issued", "incident is missing"}, "nothing says that it waits"

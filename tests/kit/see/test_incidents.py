@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
+import pytest
+
 from evictstream.kit.replay.cluster_tables import ClusterTables
 from evictstream.kit.replay.standing_holds import hold_text
 from evictstream.kit.see.evictions import Silences, pending_evictions
@@ -80,6 +82,22 @@ def test_a_dry_run_counts_pods() -> None:
     assert (found.of, found.nodes, found.limit) == ("pods", 8, 7)
 
 
+@pytest.mark.parametrize(("more", "nodes"), [({}, 3), ({"for": {"owners": ["*/web0", "*/web1"]}}, 2)])
+def test_a_dry_run_counts_owners(more: dict[str, Any], nodes: int) -> None:
+    world = Storm()
+    for number in range(4):
+        world.pod(f"web-{number}", number, None, f"ReplicaSet/web{number}")
+    world.pod("other", 9, None, "ReplicaSet/web3")
+    world.storm(range(4))
+    world.run(400)
+    world.pod_gone("web-0", 0)
+    spec = {"guard": {"count": 1, "of": "ownersLosingAll", "withinSeconds": 600}, **more}
+    after = Steering(policies=NO_POLICIES.with_record(b"p1", policy_record("p1", spec=spec), world.now_us // 1000))
+    (cluster,) = state_of(world).clusters()
+    (found,) = found_incidents(cluster, after, world.now_us)
+    assert (found.of, found.nodes, found.limit) == ("ownersLosingAll", nodes, 1)
+
+
 def test_a_dry_run_without_the_guard_releases_what_it_holds() -> None:
     world = Storm(**GUARD)
     world.storm(range(NODES))
@@ -95,6 +113,8 @@ def test_a_guard_is_told_in_words() -> None:
     assert clauses_text(PolicySpec(guard=guard)) == "guard above 20 of nodes per taint key and zone within 10m"
     guard = PolicyGuard(count=20, of=GuardMeasure.PODS, by=GuardScope.NODE, within_seconds=600)
     assert clauses_text(PolicySpec(guard=guard)) == "guard above 20 pods per taint key and node within 10m"
+    guard = PolicyGuard(count=5, of=GuardMeasure.OWNERS_LOSING_ALL, within_seconds=1_800)
+    assert clauses_text(PolicySpec(guard=guard)) == "guard above 5 owners losing all pods per taint key within 30m"
 
 
 def test_the_live_rows_name_what_somebody_has_to_answer() -> None:

@@ -18,7 +18,8 @@ from evictstream.models.eviction import (
     split_row_key,
     wakeups,
 )
-from evictstream.models.eviction.row_values import FORMAT
+from evictstream.models.eviction.row_values import FORMAT, deleted_pod_value, read_deleted_pod_value
+from evictstream.models.eviction.state import DeletionMemory
 from evictstream.models.kubernetes import Taint, Toleration
 from tests.models.eviction.scene import DELETED, SICK, A, Scene, assert_same, in_cluster, tolerate, us
 
@@ -109,6 +110,14 @@ def test_wakeups_can_be_asked_for_again_at_any_time() -> None:
     scene.expire(4 + 3600)
     assert set(wakeups(scene.aggregate)) == {(us(8 + 3600), "")}
     assert scene.aggregate.purge_at_us == us(8 + 3600), "no other wake-up is asked for while this one is set"
+
+
+def test_a_pod_that_was_evicted_keeps_its_owner() -> None:
+    memory = DeletionMemory(5, 10, 1, evicted_for="a", evicted_us=3, owner=("x", "ReplicaSet", "web"))
+    key, value = row_key(RowKind.DELETED_POD, "c/n", "u"), deleted_pod_value(memory)
+    assert read_deleted_pod_value(key, value) == memory
+    of_before = msgspec.msgpack.encode(msgspec.msgpack.decode(value)[:-1])
+    assert read_deleted_pod_value(key, of_before) == msgspec.structs.replace(memory, owner=None)
 
 
 def test_keys() -> None:

@@ -41,8 +41,8 @@ INCIDENT: dict[str, Any] = {
 
 @pytest.mark.parametrize(
     "more",
-    [{}, {"zone": "eu-1a"}, {"zone": ""}, {"node": "n7", "of": "pods"}],
-    ids=["", "of a zone", "without a zone", "of pods of a node"],
+    [{}, {"zone": "eu-1a"}, {"zone": ""}, {"node": "n7", "of": "pods"}, {"of": "ownersLosingAll"}],
+    ids=["", "of a zone", "without a zone", "of pods of a node", "of owners"],
 )
 def test_an_incident_is_read_and_written_as_it_was(more: dict[str, Any]) -> None:
     incident = decode_incident(json.dumps(INCIDENT | more))

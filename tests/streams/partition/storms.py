@@ -67,15 +67,22 @@ class Storm(Braked):
         pod = {"kind": "Pod", "metadata": meta, "spec": {"nodeName": f"n{number}"}}
         self.raw("lab", "pods", {"cluster": "lab", "type": "DELETED", "object": pod})
 
-    def pod(self, name: str, number: int, seconds: int | None = None) -> None:
-        """Add a pod to a node that tolerates all taints for so long; None for not at all, negative for ever."""
+    def pod(self, name: str, number: int, seconds: int | None = None, owner: str = "") -> None:
+        """Add a pod to a node that tolerates all taints for so long; None for not at all, negative for ever.
+
+        `owner` is its controller, as `Kind/name`; empty for none.
+        """
         toleration = (
             {"operator": "Exists"}
             if seconds is None or seconds < 0
             else {"operator": "Exists", "tolerationSeconds": seconds}
         )
         spec = {"nodeName": f"n{number}", "tolerations": [] if seconds is None else [toleration]}
-        self.put("lab", "pods", "Pod", {"namespace": "x", "name": name, "uid": name}, spec)
+        meta: dict[str, Any] = {"namespace": "x", "name": name, "uid": name}
+        if owner:
+            kind, _, of = owner.partition("/")
+            meta["ownerReferences"] = [{"kind": kind, "name": of, "controller": True}]
+        self.put("lab", "pods", "Pod", meta, spec)
 
     def delete(self, number: int) -> None:
         meta = {"name": f"n{number}", "uid": f"n{number}", "resourceVersion": str(self.offset + 100)}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from hypothesis import settings
@@ -40,6 +41,8 @@ class Pod(NamedTuple):
     number: int
     gone: int | None = None
     evicted: float | None = None
+    owner: str = ""
+    tolerates: bool = False  # all taints, for ever
 
 
 class Place(NamedTuple):
@@ -67,11 +70,12 @@ class Naive:
         self.count, self.share = count, share
         self.of, self.by = of, by
         self.log: list[Happened] = []
+        self.earlier: dict[Place, int] = {}  # when an incident was told to begin where it does
 
     def incidents(self) -> dict[Place, int | None]:
         """When each was answered."""
         nodes = {number: Node(number, "a") for number in range(NODES)}
-        pods = {name: Pod(name, number) for number in range(NODES) for name in (f"goes-{number}", f"stays-{number}")}
+        pods = {pod.name: pod for pod in first_pods()}
         deleted: dict[int, tuple[int, str]] = {}
         found: dict[Place, int | None] = {}
         for one in self.log:
@@ -93,11 +97,17 @@ class Naive:
             }
             known = [node.zone for node in nodes.values()]
             known += [zone for at, zone in deleted.values() if one.at < at + TEN_MINUTES]
-            weights = {node: self._weight(node, pods, one.at) for node in nodes.values()}
-            with_pods = {pod.number for pod in pods.values() if pod.gone is None}
+            weights = [(node, self._weight(node, pods, one.at)) for node in nodes.values()]
+            if self.of == "ownersLosingAll":
+                weights = list(self._losing(nodes, pods, one.at))
+            leaving = {pod.number for pod in pods.values() if pod.gone is None and not pod.tolerates}
             for part in self._parts():
-                there = {node: weight for node, weight in weights.items() if is_in(part, node)}
-                found |= self._new(part, there, found, sum(part[0] in (None, zone) for zone in known), with_pods)
+                there = [(node, weight) for node, weight in weights if is_in(part, node)]
+                with_pods = {node.key for node in nodes.values() if is_in(part, node) and node.number in leaving}
+                limits = [] if self.count is None else [self.count]
+                if self.share is not None:
+                    limits.append(sum(part[0] in (None, zone) for zone in known) * self.share // PERCENT)
+                self._find(part, there, found, limit=min(limits), with_pods=with_pods, now=one.at)
         return found
 
     def _parts(self) -> list[tuple[str | None, int | None]]:
@@ -109,43 +119,69 @@ class Naive:
         """Count the pods of a node, and those that were evicted since its taint came, for an hour."""
         if self.of == "nodes":
             return 1
-        there = [pod for pod in pods.values() if pod.number == node.number]
-        return sum(
-            pod.gone is None or (pod.evicted is not None and pod.evicted >= node.since and now < pod.gone + REMEMBERED)
-            for pod in there
-        )
+        return sum(leaves(pod, node, now) for pod in pods.values() if pod.number == node.number)
+
+    @staticmethod
+    def _losing(nodes: dict[int, Node], pods: dict[str, Pod], now: int) -> Iterator[tuple[Node, int]]:
+        """Each owner of which no pod stays, on the node that got its taint last of those that its pods leave."""
+        for owner in sorted({pod.owner for pod in pods.values()} - {""}):
+            of_owner = [pod for pod in pods.values() if pod.owner == owner]
+            left = [nodes[pod.number] for pod in of_owner if leaves(pod, nodes.get(pod.number), now)]
+            if left and all(pod.gone is not None or leaves(pod, nodes.get(pod.number), now) for pod in of_owner):
+                yield max(left, key=lambda node: node.since), 1
 
     @staticmethod
     def covers(place: Place, answered: int | None, node: Node) -> bool:
         to = node.since if answered is None else answered
         return node.key == place.key and is_in(place[1:3], node) and place.begin <= node.since <= to
 
-    def _new(
+    def _find(
         self,
         part: tuple[str | None, int | None],
-        nodes: dict[Node, int],
+        nodes: list[tuple[Node, int]],
         found: dict[Place, int | None],
-        known: int,
-        with_pods: set[int],
-    ) -> dict[Place, int | None]:
-        limits = [] if self.count is None else [self.count]
-        limits += [] if self.share is None else [known * self.share // PERCENT]
-        new: dict[Place, int | None] = {}
+        *,
+        limit: int,
+        with_pods: set[str | None],
+        now: int,
+    ) -> None:
+        """Add the incidents that begin now; one that waits begins earlier with what exceeds the guard before it."""
         for key in KEYS:
-            of_key = {node: weight for node, weight in nodes.items() if node.key == key}
-            if not with_pods & {node.number for node in of_key}:
+            if key not in with_pods:
                 continue
+            answered = [one for one in found.items() if one[1] is not None]
+            waiting = [place for place, at in found.items() if at is None and place[:3] == (key, *part)]
             free = sorted(
                 (node.since, weight)
-                for node, weight in of_key.items()
-                if not any(self.covers(*one, node) for one in found.items())
+                for node, weight in nodes
+                if node.key == key and not any(self.covers(*one, node) for one in answered)
             )
             for end, _ in free:
                 within = [(begin, weight) for begin, weight in free if end - WITHIN <= begin <= end]
-                if sum(weight for _, weight in within) > min(limits):
-                    new[Place(key, *part, within[0][0])] = None
+                place = Place(key, *part, within[0][0])
+                if any(one.begin <= place.begin for one in waiting):
                     break
-        return new
+                if sum(weight for _, weight in within) > limit:
+                    near = [one for one in waiting if one.begin <= place.begin + WITHIN]
+                    if near:
+                        del found[near[0]]
+                        self.earlier.setdefault(place, now)
+                    found[place] = None
+                    break
+
+
+def first_pods() -> Iterator[Pod]:
+    """The pods of a storm; some owners have pods on two or three nodes."""
+    for number in range(NODES):
+        yield Pod(f"goes-{number}", number, owner=f"g{number // 2}")
+        yield Pod(f"stays-{number}", number, owner=f"s{number // 3}")
+
+
+def leaves(pod: Pod, node: Node | None, now: int) -> bool:
+    """Whether a pod has to leave, or was evicted since the taint of its node came, and is remembered."""
+    if node is None or node.key is None or pod.tolerates:
+        return False
+    return pod.gone is None or (pod.evicted is not None and pod.evicted >= node.since and now < pod.gone + REMEMBERED)
 
 
 def is_in(part: tuple[str | None, int | None], node: Node) -> bool:
@@ -163,10 +199,11 @@ class GuardedCluster(RuleBasedStateMachine):
         count=st.none() | st.integers(0, 4),
         share=st.none() | st.sampled_from([0, 10, 25, 34, 50, 100]),
         by=st.sampled_from(["taintKey", "zone", "node"]),
-        of=st.sampled_from(["nodes", "pods"]),
+        of=st.sampled_from(["nodes", "pods", "ownersLosingAll"]),
     )
     def begin(self, count: int | None, share: int | None, by: str, of: str) -> None:
-        of = "pods" if by == "node" else of
+        of = "pods" if by == "node" and of == "nodes" else of
+        by = by if of != "ownersLosingAll" else "taintKey"
         share = share if of == "nodes" else None
         count = 2 if count is None and share is None else count
         guard: dict[str, Any] = {"withinSeconds": WITHIN}
@@ -178,7 +215,10 @@ class GuardedCluster(RuleBasedStateMachine):
         self.verdicts: dict[Place, str] = {}
         self.approved: set[Place] = set()
         self.nodes = [Node(number, "a") for number in range(NODES)]
-        self.pods = {name: number for number in range(NODES) for name in (f"goes-{number}", f"stays-{number}")}
+        self.pods = {pod.name: pod for pod in first_pods()}
+        for pod in first_pods():
+            seconds = STAY_SECONDS if pod.name.startswith("stays") else None
+            self.world.pod(pod.name, pod.number, seconds, f"ReplicaSet/{pod.owner}")
         self.zones: list[list[tuple[int, str]]] = [[(0, "a")] for _ in range(NODES)]  # since when each has its zone
         self.now = 1
         self.world.logic.firing.look_at_policies()  # each second
@@ -227,17 +267,21 @@ class GuardedCluster(RuleBasedStateMachine):
             self._remove_pod(name)
 
     def _remove_pod(self, name: str) -> None:
-        number = self.pods.pop(name)
+        pod = self.pods.pop(name)
         evicted = [seconds_of(one["issuedAt"]) for one in self.world.evicts["lab"] if one["podUid"] == name]
-        self.world.pod_gone(name, number)
-        self._happened(pod=Pod(name, number, self.now, max(evicted, default=None)))
+        self.world.pod_gone(name, pod.number)
+        self._happened(pod=pod._replace(gone=self.now, evicted=max(evicted, default=None)))
 
-    @rule(number=st.integers(0, NODES - 1), seconds=st.none() | st.just(STAY_SECONDS))
-    def pod_comes(self, number: int, seconds: int | None) -> None:
-        name = f"new-{self.now}"
-        self.world.pod(name, number, seconds)
-        self.pods[name] = number
-        self._happened(pod=Pod(name, number))
+    @rule(
+        number=st.integers(0, NODES - 1),
+        seconds=st.sampled_from([None, STAY_SECONDS, -1]),
+        owner=st.sampled_from(["g0", "g1", "s0", ""]),
+    )
+    def pod_comes(self, number: int, seconds: int | None, owner: str) -> None:
+        pod = Pod(f"new-{self.now}", number, owner=owner, tolerates=seconds == -1)
+        self.world.pod(pod.name, number, seconds, owner and f"ReplicaSet/{owner}")
+        self.pods[pod.name] = pod
+        self._happened(pod=pod)
 
     @rule(seconds=st.sampled_from([1, 30, WITHIN, 2 * WITHIN, TEN_MINUTES]))
     def wait(self, seconds: int) -> None:
@@ -286,7 +330,7 @@ class GuardedCluster(RuleBasedStateMachine):
             zone = [zone for at, zone in self.zones[number] if at <= issued][-1]
             for place, answered in covering.items():
                 if self.naive.covers(place, answered, Node(number, zone, key, round(since))):
-                    assert issued < self._opened(place), "it had gone before"
+                    assert issued < max(self._opened(place), self.naive.earlier.get(place, 0)), "it had gone before"
 
     def _opened(self, place: Place) -> float:
         of = [one for one in self.world.incidents() if place_of(one) == place]
