@@ -263,6 +263,7 @@ class Guarding:
 
     def _count(self, name: str) -> None:
         self.uncounted.pop(name, None)
+        self.idle.pop(name, None)  # a policy may select other nodes now
         cluster = self._clusters.named(name)
         guards = tuple(
             Guard(one, guard_count(one.policy.spec, name))

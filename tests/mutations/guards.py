@@ -81,6 +81,11 @@ OF_GUARDS = (
         (HELD,),
     ),
     Mutation(
+        "remember that a policy is idle when it is counted anew",
+        (Change(product.GUARDING, "Guarding._count", "self.idle.pop(name, None)", "pass"),),
+        (HELD,),
+    ),
+    Mutation(
         "forget an answer with the next revision of the policy",
         (Change(product.STEERING_POLICIES, "StandingPolicy.counts_from_us", "answer.counts_from is None", "True"),),
         (HELD,),

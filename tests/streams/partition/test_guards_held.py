@@ -9,7 +9,7 @@ import pytest
 
 from evictstream.models.steering.incidents import MOST_INCIDENTS
 from tests.models.steering.test_policies import policy_record
-from tests.streams.partition.storms import NODES, SPREAD, THREE, Storm, names
+from tests.streams.partition.storms import NODES, SPREAD, STAY_SECONDS, THREE, Storm, names
 
 GUARD: dict[str, Any] = {"guard": THREE}
 ALL = range(NODES)
@@ -218,6 +218,23 @@ def test_a_guard_that_comes_later_finds_the_storm() -> None:
     assert len(world.incidents()) == 1
     world.run(1_000)
     assert set(world.gone()) == names("goes", ALL), "they had gone before"
+
+
+def test_a_guard_that_is_widened_finds_the_storm() -> None:
+    """None of the nodes that it selected before has a pod to evict."""
+    world, wide = Storm(0, **{"for": {"nodes": ["n[0-4]"]}}, **GUARD), {"for": {"nodes": ["n?"]}} | GUARD
+    for number in ALL:
+        world.node(number)
+        world.pod(f"stays-{number}", number, -1 if number < NODES / 2 else STAY_SECONDS)
+    world.logic.firing.look_at_policies()  # each second
+    world.run(1)
+    world.storm(ALL)
+    world.run(10)
+    assert (world.incidents(), bool(world.logic.firing.guarding.idle)) == ((), True)
+    world.apply(wide)
+    world.logic.firing.look_at_policies()  # each second
+    world.run(1_000)
+    assert (world.gone(), [one.nodes for one in world.incidents()]) == ({}, [NODES])
 
 
 @pytest.mark.parametrize("change", [{}, {"settleSeconds": 1}], ids=["deleted", "without its guard"])
