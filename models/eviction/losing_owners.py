@@ -1,6 +1,6 @@
 """The owners of one cluster of which all pods leave: what guards ask that count them (`models/steering/guards.py`).
 
-Steps tell of each pod that comes, goes or has to leave, 0.3 µs each; the pods of a node are looked at once in each look
+Steps tell of each pod that comes, goes or has to leave, 1 µs each; the pods of a node are looked at once in each look
 after one of them has to leave. All of it follows from rows.
 """
 

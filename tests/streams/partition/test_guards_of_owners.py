@@ -370,7 +370,7 @@ def test_a_cluster_that_was_forgotten_is_counted_from_nothing(looks: bool) -> No
     if looks:
         world.run(11)
     world.now_us += SECOND_US
-    for number, owner in enumerate(("web", "db", "web")):
+    for number, owner in enumerate(("cache", "bus", "cache")):
         world.node(number)
         world.pod(f"new-{number}", number, STAY_SECONDS, f"ReplicaSet/{owner}")
     world.storm(range(2))
