@@ -25,11 +25,6 @@ FROM_OUTSIDE = (
         (f"{OUTSIDE}::test_transactions_that_are_left_open",),
     ),
     Mutation(
-        "outside: let observers share the work with those that act",
-        (Change(product.ORDERS, "group_of", "order.mode is ExecutorMode.OBSERVE", "False"),),
-        (f"{OUTSIDE}::test_unlike_executors_a_tenant_and_a_dead_cluster",),
-    ),
-    Mutation(
         "outside: give up on an object that is too deep",
         (
             Change(product.UNREAD_OBJECTS, "read_anyway", "BROKEN", "()"),
