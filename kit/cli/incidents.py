@@ -14,6 +14,8 @@ from evictstream.streams.cli.output import OutputFormat, OutputOption, print_jso
 from evictstream.streams.errors import ExitCode, FoundProblemError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Container, Mapping
+
     from evictstream.models.messages.incident import Incident, IncidentAnswer, IncidentVerdict
     from evictstream.models.messages.policy import Policy
     from evictstream.streams.settings import Settings
@@ -65,7 +67,7 @@ def show(context: typer.Context, incident_id: IdArgument, output: OutputOption =
 
     from evictstream.kit.cli.incident_table import incident_lines
 
-    incident = _known(global_options(context).settings, incident_id)
+    incident = _one_of(_read(global_options(context).settings), incident_id)
     if output is OutputFormat.JSON:
         print_json(msgspec.to_builtins(incident))
     else:
@@ -137,11 +139,21 @@ def _answer(
     from evictstream.streams.cli.steering_records import check_why, who
 
     check_why(why)
-    incident = _known(settings, incident_id)
+    problems: list[str] = []
+    standing = _read(settings, problems.append)
+    for problem in problems:
+        warn(problem)
+    incident = _one_of(standing, incident_id)
     answer = IncidentAnswer(
         incident=incident.id, verdict=verdict, why=why, by=who(), answered_at=dt.datetime.now(dt.UTC)
     )
-    policy, answer = _write(settings, incident.policy, answer, seconds)
+    policy, answer = _write(
+        settings,
+        incident.policy,
+        answer,
+        seconds=seconds,
+        standing_ids=None if problems else standing.keys(),
+    )
     expires_at = None if answer.expires_at is None else instant_text(microseconds(answer.expires_at))
     if output is OutputFormat.JSON:
         fields = {"incident": incident.id, "verdict": str(verdict), "policy": policy.name, "revision": policy.revision}
@@ -152,7 +164,12 @@ def _answer(
 
 
 def _write(
-    settings: Settings, policy_name: str, answer: IncidentAnswer, seconds: int | None
+    settings: Settings,
+    policy_name: str,
+    answer: IncidentAnswer,
+    *,
+    seconds: int | None,
+    standing_ids: Container[str] | None,
 ) -> tuple[Policy, IncidentAnswer]:
     """Write an answer that counts for some seconds; returns the policy, and the answer with its end."""
     import msgspec
@@ -172,7 +189,9 @@ def _write(
             answer = msgspec.structs.replace(
                 answer, answered_at=moment_at(now_us), expires_at=moment_at(now_us + seconds * SECOND_US)
             )
-        policy = answered(reader.policies, policy_name, answer, applied_at=answer.answered_at)
+        policy = answered(
+            reader.policies, policy_name, answer, applied_at=answer.answered_at, standing_ids=standing_ids
+        )
         writer.append(policy_name, encode(policy))
     return policy, answer
 
@@ -185,8 +204,8 @@ def _sentence(incident: Incident, policy: Policy, expires_at: str | None) -> str
     return f"approved incident {incident.id} until {expires_at}; what is overdue goes {how}"
 
 
-def _known(settings: Settings, incident_id: str) -> Incident:
-    found = _read(settings).get(incident_id)
+def _one_of(standing: Mapping[str, Incident], incident_id: str) -> Incident:
+    found = standing.get(incident_id)
     if found is None:
         raise FoundProblemError(
             f"there is no incident {incident_id}, or it has ended", next_step="evictstream incidents list shows them"
@@ -194,7 +213,7 @@ def _known(settings: Settings, incident_id: str) -> Incident:
     return found
 
 
-def _read(settings: Settings) -> dict[str, Incident]:
+def _read(settings: Settings, on_problem: Callable[[str], None] = warn) -> dict[str, Incident]:
     from evictstream.kit.see.incidents import read_incidents
 
-    return read_incidents(settings, warn)
+    return read_incidents(settings, on_problem)

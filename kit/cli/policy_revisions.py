@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import time
+from collections.abc import Container
 
 import msgspec
 
@@ -70,11 +71,26 @@ def next_revision(name: str, policies: Policies, *, why: str, written: WrittenPo
     )
 
 
-def answered(policies: Policies, name: str, *new: IncidentAnswer, applied_at: dt.datetime) -> Policy:
+def answered(
+    policies: Policies,
+    name: str,
+    *new: IncidentAnswer,
+    applied_at: dt.datetime,
+    standing_ids: Container[str] | None = None,
+) -> Policy:
     """Return the record after the one that stands, with new answers to its incidents; it does as before.
 
+    Where there is no room for all answers, those to incidents that have ended go.
+
+    Args:
+        policies: as they stand.
+        name: of the policy.
+        new: the answers.
+        applied_at: when, for people.
+        standing_ids: the incidents that stand; None if they are not all known.
+
     Raises:
-        FoundProblemError: there is no such policy any more, or its record cannot be read.
+        FoundProblemError: there is no such policy any more, its record cannot be read, or it has no room.
     """
     standing = policies.standing.get(name)
     if standing is None or standing.policy.spec is None:
@@ -82,12 +98,19 @@ def answered(policies: Policies, name: str, *new: IncidentAnswer, applied_at: dt
             f"there is no policy {name} any more, or it cannot be read", next_step="evictstream policy get shows them"
         )
     incidents = {one.incident for one in new}
-    others = [one for one in standing.kept_answers() if one.incident not in incidents]
+    answers = (*new, *(one for one in standing.kept_answers() if one.incident not in incidents))
+    if len(answers) > MOST_INCIDENT_ANSWERS and standing_ids is not None:
+        answers = tuple(one for one in answers if one in new or one.incident in standing_ids)
+    if len(answers) > MOST_INCIDENT_ANSWERS:
+        raise FoundProblemError(
+            f"policy {name} has {MOST_INCIDENT_ANSWERS} answers to incidents that have not ended",
+            next_step="take the taints of one of them away, and answer then; evictstream incidents list shows them",
+        )
     return msgspec.structs.replace(
         standing.policy,
         revision=standing.policy.revision + 1,
         by=who(),
         applied_at=applied_at,
         earlier=standing.replaced_by(standing.policy.spec, time.time_ns() // 1_000),
-        answers=(*new, *others)[:MOST_INCIDENT_ANSWERS],
+        answers=answers,
     )

@@ -42,6 +42,7 @@ class OpenIncident(msgspec.Struct, frozen=True, omit_defaults=True):
         zone: of all its nodes, empty for nodes without a zone; None where nodes of all zones were counted together.
         node: its one node, where the pods of each node were counted; else None.
         of: what was counted; a text, as a later version may count something else.
+        by_person: whether a person has answered it. It is never let go by itself if the answer is lost.
     """
 
     id: str
@@ -56,6 +57,7 @@ class OpenIncident(msgspec.Struct, frozen=True, omit_defaults=True):
     zone: str | None = None
     node: str | None = None
     of: str = "nodes"
+    by_person: bool = False
 
     @property
     def part(self) -> GuardedPart:
@@ -151,7 +153,9 @@ class StandingIncident(NamedTuple):
 
     @property
     def release_us(self) -> int | None:
-        """When it lets evictions go by itself; None if never."""
+        """When it lets evictions go by itself; None if never, as when the answer of a person is lost."""
+        if self.incident.by_person and self.answer is None:
+            return None
         guard = self.policy.guard
         after_seconds = None if guard is None else guard.release_after_seconds
         return None if after_seconds is None else self.incident.opened_us + after_seconds * SECOND_US

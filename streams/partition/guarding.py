@@ -306,6 +306,8 @@ class Guarding:
             if answered_us is not None and answered_us != incident.answered_us:
                 count.look_again(incident.taint, incident.part)  # what came since is of no incident
                 incident = msgspec.structs.replace(incident, answered_us=answered_us)
+            if standing.answer is not None and not incident.by_person:
+                incident = msgspec.structs.replace(incident, by_person=True)
             kept.append(incident)
             covered.setdefault(incident.policy, {}).setdefault(incident.taint, []).append(covers)
         self._begin(cluster, kept, covered, now_us)

@@ -86,6 +86,11 @@ OF_GUARDS = (
         (HELD,),
     ),
     Mutation(
+        "let an incident go by itself when its answer is lost",
+        (Change(product.STEERING_INCIDENTS, "StandingIncident.release_us", "self.incident.by_person", "False"),),
+        (HELD,),
+    ),
+    Mutation(
         "forget an answer with the next revision of the policy",
         (Change(product.STEERING_POLICIES, "StandingPolicy.counts_from_us", "answer.counts_from is None", "True"),),
         (HELD,),

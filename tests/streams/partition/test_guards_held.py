@@ -194,6 +194,24 @@ def test_an_incident_lets_go_if_its_guard_says_when() -> None:
     assert len(world.gone()) == 2 * NODES
 
 
+@pytest.mark.parametrize("kills", [False, True], ids=["", "a worker is killed between"])
+def test_a_rejection_that_is_lost_releases_nothing(kills: bool) -> None:  # noqa: FBT001 - a case
+    """As when a record that cannot be read any more is replaced by its file."""
+    world = Storm(guard=THREE | {"releaseAfterSeconds": 900})
+    world.storm(ALL)
+    world.run(10)
+    world.answer_incident("Rejected")
+    world.run(20)
+    if kills:
+        world.die()
+    world.apply(world.spec)
+    world.run(2_000)
+    assert (world.gone(), world.logic.firing.guarding.waiting("lab", world.now_us)) == ({}, (world.incidents()[0].id,))
+    world.answer_incident("Approved")
+    world.run(2_000 + SPREAD)
+    assert len(world.gone()) == 2 * NODES
+
+
 def test_a_new_owner_forgets_no_incident_and_no_approval() -> None:
     world = Storm(**GUARD)
     world.storm(ALL)
