@@ -21,6 +21,7 @@ from evictstream.models.steering.brakes import NO_BRAKES, Brakes
 from evictstream.models.steering.policies import NO_POLICIES, Policies
 from evictstream.streams.broker.clients import may_pass, our_errors
 from evictstream.streams.broker.consumers import open_consumer
+from evictstream.streams.broker.kafka_time import KafkaTime
 from evictstream.streams.errors import BrokerError
 from evictstream.streams.settings import Settings
 
@@ -61,11 +62,13 @@ class SteeringReader(Generic[_View]):
 
     Attributes:
         view: the newest that was read. A value: keep it for as long as one decision takes.
+        kafka_time: as the records of the topic tell it.
     """
 
     def __init__(self, settings: Settings, topic: str, nothing: _View) -> None:
         """`nothing` is what an empty topic says."""
         self.view = nothing
+        self.kafka_time = KafkaTime()
         self._nothing = nothing
         self._settings = settings
         self._place = TopicPartition(topic, 0)
@@ -163,6 +166,7 @@ class SteeringReader(Generic[_View]):
                 self._stopped.wait(_RETRY_SECONDS)  # the consumer connects again by itself, with pauses that grow
                 continue
             for record in polled.get(self._place, ()):
+                self.kafka_time.note_record(record.timestamp)
                 view = view.with_record(record.key, record.value, record.timestamp)
             is_read = end is not None and position is not None and position >= end
             is_whole |= is_read

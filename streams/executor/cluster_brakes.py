@@ -1,7 +1,8 @@
 """The brakes of one cluster, as its executor asks for them: before any request for an eviction, and before each write.
 
 Workers hold evictions back too. What an executor does not leave to them: a brake stops what is issued already, while no
-worker runs, and where it names zones, the node itself says in which it is.
+worker runs, and where it names zones, the node itself says in which it is. It ends by Kafka's clock: a clock that is
+ahead here ends it no sooner.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from evictstream.models.messages.command import EvictionCommand
 from evictstream.models.messages.vocabulary import Outcome
 from evictstream.models.steering.brakes import NO_BRAKES, Brakes, StandingBrake
 from evictstream.models.steering.holds import Subject, longest, longest_hold
+from evictstream.streams.broker.kafka_time import KafkaTime
 
 WAITED_FOR_SECONDS: Final = 60.0
 """A hold that ends so soon is waited for here. After a longer one is answered, the service sends the next attempt that
@@ -22,6 +24,11 @@ much later, or when it knows itself that the brake is gone."""
 
 class KnownBrakes(Protocol):
     """All brakes, and whether they are known, as a `BrakesReader` has them."""
+
+    @property
+    def kafka_time(self) -> KafkaTime:
+        """By which brakes end."""
+        ...
 
     @property
     def brakes(self) -> Brakes:
@@ -37,6 +44,7 @@ class Unbraked:
     """For an executor that only observes: it evicts nothing that could be held."""
 
     brakes: Brakes = NO_BRAKES
+    kafka_time = KafkaTime()
 
     def objection(self) -> str | None:
         """Return None."""
@@ -83,22 +91,32 @@ class ClusterBrakes:
         """The newest brakes of all clusters: another object after each change."""
         return self._known.brakes
 
+    def note_answer(self, appended_ms: int) -> None:
+        """Take in the append time with which Kafka has just confirmed a result; milliseconds since 1970."""
+        self._known.kafka_time.note_answer(appended_ms)
+
     def objection(self) -> str | None:
         """Return why nothing may be evicted now: it is not known what is held; None if it is."""
         return self._known.objection()
 
     def standing(self, now_us: int) -> tuple[str, ...]:
-        """Return the ids of the brakes that may hold something here now, microseconds since 1970."""
-        return tuple(one.brake.id for one in self._mine(now_us) if not one.is_over(now_us))
+        """Return the ids of the brakes that may hold something here now, microseconds since 1970.
+
+        Who stands by has no answer of Kafka, and would go on to name what is over.
+        """
+        kafka_us = self._known.kafka_time.earlier(now_us)
+        told_us = kafka_us if self._known.kafka_time.is_near else now_us
+        return tuple(one.brake.id for one in self._mine(kafka_us) if not one.is_over(told_us))
 
     def held(self, command: EvictionCommand, now_us: int, *, zone: str | None = None) -> HeldEviction | None:
         """Return by what an eviction is held; None if it may go.
 
         Args:
             command: with the action `Evict`.
-            now_us: the executor's clock. If it is behind the service's, `issuedAt` counts.
+            now_us: the executor's clock. If Kafka's is behind it, that one counts, and `issuedAt` if it is later.
             zone: of the command's node; None before it was looked at. No brake with zones holds it then.
         """
+        now_us = self._known.kafka_time.earlier(now_us)
         brakes = self._mine(now_us)
         if not brakes:
             return None
@@ -119,7 +137,7 @@ class ClusterBrakes:
         return HeldEviction(brake.id, seconds, f"brake {brake.id} of {brake.by} holds it {end}: {brake.why}")
 
     def _mine(self, now_us: int) -> tuple[StandingBrake, ...]:
-        """Return the brakes of this cluster, chosen once for each change of all: what is over then stays so."""
+        """Return the brakes of this cluster, chosen once for each change of all: what is over by then stays so."""
         known, of_cluster = self._known.brakes, self._of_cluster
         if of_cluster[0] is not known:
             of_cluster = self._of_cluster = known, known.of_cluster(self._cluster, now_us)

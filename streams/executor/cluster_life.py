@@ -212,7 +212,7 @@ class ClusterLife(threading.Thread):
         answers = CommandAnswers(
             cluster=executor,
             command_log=CommandLog(oldest_seconds=OLDEST_SECONDS),
-            results=ResultWriter(self._producer, self._settings.results_topic),
+            results=ResultWriter(self._producer, self._settings.results_topic, note_time=self.brakes.note_answer),
             commits=commits,
             outcomes=outcomes,
             notify=self._notify,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 import msgspec
@@ -35,11 +35,13 @@ class ResultWriter:
         has_lost: whether Kafka has not taken a result or a report since the last report was added.
     """
 
-    def __init__(self, producer: Any, topic: str) -> None:
+    def __init__(self, producer: Any, topic: str, *, note_time: Callable[[int], None] = lambda _: None) -> None:
+        """`note_time` gets the append time of each result, milliseconds since 1970, in the producer's thread."""
         self.is_reporting = False
         self.has_lost = False
         self._producer = producer
         self._topic = topic
+        self._note_time = note_time
         self._unsent: deque[tuple[bytes, bytes, CommandPosition | None]] = deque()
         self._ended: deque[CommandPosition | None] = deque()
 
@@ -61,7 +63,7 @@ class ResultWriter:
             except KafkaError:
                 return
             self._unsent.popleft()
-            sent.add_callback(lambda _, position=position: self._ended.append(position))
+            sent.add_callback(lambda written, position=position: self._confirm(position, written))
             sent.add_errback(lambda error, position=position: self._failed(position, error))
 
     def confirmed(self) -> Iterator[CommandPosition]:
@@ -80,6 +82,11 @@ class ResultWriter:
             KafkaError: it took longer.
         """
         self._producer.flush(timeout=seconds)
+
+    def _confirm(self, position: CommandPosition | None, written: Any) -> None:
+        if written.offset >= 0:  # of a duplicate Kafka may tell neither place nor time
+            self._note_time(written.timestamp)
+        self._ended.append(position)
 
     def _failed(self, position: CommandPosition | None, error: BaseException) -> None:
         """Count it as confirmed, in the producer's thread: without a result the service sends the command again."""

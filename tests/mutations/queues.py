@@ -122,6 +122,11 @@ OF_QUEUES = (
         (f"{HELD}::test_what_was_due_is_spread_after_the_end",),
     ),
     Mutation(
+        "end a brake by the executor's own clock",
+        (Change(product.CLUSTER_BRAKES, "ClusterBrakes.held", "self._known.kafka_time.earlier(now_us)", "now_us"),),
+        (f"{HELD}::test_a_clock_ahead_ends_no_brake",),
+    ),
+    Mutation(
         "evict while brakes are unknown",
         (Change(product.CLUSTER_EXECUTOR, "ClusterExecutor._turn", "self.brakes.objection() is not None", "False"),),
         (f"{EXECUTOR}::test_nothing_begins_while_brakes_are_unknown",),

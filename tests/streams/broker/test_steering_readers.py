@@ -11,6 +11,7 @@ import pytest
 from kafka import TopicPartition
 from kafka.admin import KafkaAdminClient
 
+from evictstream.models.instants import MILLISECOND_US, SECOND_US
 from evictstream.models.steering.brakes import NO_BRAKES
 from evictstream.streams.broker.admin import declare_topics
 from evictstream.streams.broker.embedded import EmbeddedBroker
@@ -51,8 +52,10 @@ def test_brakes_are_known_once_the_topic_is_read(settings: Settings, write: Call
         wait_for(lambda: reader.brakes.standing.keys() == {"b2"})
         write("b3", b"{")
         wait_for(lambda: reader.objection() is not None)
-        write("b3", None)
+        written = write("b3", None)
         wait_for(lambda: reader.objection() is None)
+        least_us = written.timestamp * MILLISECOND_US
+        assert least_us <= reader.kafka_time.earlier(least_us + 3_600 * SECOND_US) < least_us + 60 * SECOND_US
 
 
 @pytest.mark.kafka

@@ -6,6 +6,7 @@ import time
 from typing import Any
 
 from evictstream.models.steering.brakes import NO_BRAKES, Brakes
+from evictstream.streams.broker.kafka_time import KafkaTime
 from evictstream.streams.executor.cluster_brakes import UNBRAKED, ClusterBrakes
 from tests.models.steering.test_brakes import record
 
@@ -17,11 +18,13 @@ class SetBrakes:
 
     Attributes:
         unknown: why they are not known; None while they are.
+        kafka_time: what the test notes of it.
     """
 
     def __init__(self) -> None:
         self.brakes: Brakes = NO_BRAKES
         self.unknown: str | None = None
+        self.kafka_time = KafkaTime()
 
     def objection(self) -> str | None:
         return self.unknown or self.brakes.objection()

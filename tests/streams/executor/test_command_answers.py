@@ -94,7 +94,7 @@ class Answering:
         """Kafka has all that was sent."""
         self.answers.send()
         for sent in self.producer.sent:
-            sent.succeed(None)
+            sent.confirm()
         self.answers.send()
 
 
@@ -103,7 +103,7 @@ def test_a_command_counts_as_done_when_kafka_has_its_result() -> None:
     answering.take(samples.command())  # so old that it is obsolete
     assert answering.results() == [("a", "Obsolete")]
     assert answering.partition.to_commit() == (0, "")
-    answering.producer.sent[0].succeed(None)
+    answering.producer.sent[0].confirm()
     answering.answers.send()
     assert answering.partition.to_commit() == (1, "")
 
@@ -116,7 +116,7 @@ def test_what_was_read_before_a_loss_counts_no_more() -> None:
     answering.answers.drop()
     answering.answers.partition = later = answering.reading(2)
     later.note_read(0)
-    answering.producer.sent[0].succeed(None)
+    answering.producer.sent[0].confirm()
     answering.answers.send()
     assert later.to_commit() == (0, "")
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -13,6 +15,7 @@ from evictstream.models.instants import SECOND_US, instant_text
 from evictstream.models.kubernetes.shapes import ZONE_LABEL
 from evictstream.models.messages.command import EvictionCommand
 from evictstream.models.messages.vocabulary import Outcome
+from evictstream.streams.broker import kafka_time
 from evictstream.streams.executor.cluster_brakes import UNBRAKED, WAITED_FOR_SECONDS
 from evictstream.streams.executor.eviction import UNKNOWN_SECONDS, ExecutorMode, PodEvictor, PutOff
 from evictstream.streams.executor.node_looks import NodeLooks
@@ -163,6 +166,65 @@ def test_only_the_brakes_of_the_cluster_stand(brakes: SetBrakes) -> None:
     brakes.set("there", clusters=["c2"])
     brakes.set("over", endsAt=at(0))
     assert brakes.of_cluster().standing(END_US + 3_600 * SECOND_US) == ("here",)
+
+
+AHEAD_US = 720 * SECOND_US
+NIGHT: dict[str, Any] = {"endsAt": at(600), "appended_us": END_US}
+
+
+@pytest.fixture
+def monotonic(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
+    """Moves the monotonic clock on, by seconds."""
+    now = [1_000.0]
+    monkeypatch.setattr(kafka_time, "time", SimpleNamespace(monotonic=lambda: now[0]))
+
+    def move(seconds: int) -> None:
+        now[0] += seconds
+
+    return move
+
+
+@pytest.mark.parametrize(("spread", "held_for"), [(0, range(600)), (600, range(1_135))])
+def test_a_clock_ahead_ends_no_brake(
+    spread: int, held_for: range, brakes: SetBrakes, monotonic: Callable[[int], None]
+) -> None:
+    brakes.set(spreadSeconds=spread, **NIGHT)
+    brakes.kafka_time.note_record(END_US // 1_000)
+    of_cluster, late = brakes.of_cluster(), command(issued_at=at(-5), deadline=at(-60))
+    for passed in range(0, 1_260, 60):
+        found = of_cluster.held(late, END_US + passed * SECOND_US + AHEAD_US)
+        assert (found is not None) is (passed in held_for), passed
+        monotonic(60)
+
+
+def test_a_hold_is_waited_for_by_kafkas_clock(brakes: SetBrakes, monotonic: Callable[[int], None]) -> None:
+    brakes.set(spreadSeconds=0, **NIGHT)
+    brakes.kafka_time.note_record(END_US // 1_000)
+    monotonic(590)
+    found = brakes.of_cluster().held(command(issued_at=at(-5)), END_US + 590 * SECOND_US + AHEAD_US)
+    assert found is not None
+    assert found.wait_seconds == pytest.approx(10)
+
+
+def test_what_kafka_confirms_ends_what_was_read_late(brakes: SetBrakes, monotonic: Callable[[int], None]) -> None:
+    brakes.set(spreadSeconds=0, **NIGHT)
+    brakes.kafka_time.note_record(END_US // 1_000)  # at a start, an hour after it was appended
+    now_us, late = END_US + 3_600 * SECOND_US, command(issued_at=at(-5))
+    of_cluster = brakes.of_cluster()
+    assert of_cluster.standing(now_us) == ()
+    assert of_cluster.held(late, now_us) is not None
+    of_cluster.note_answer(now_us // 1_000)
+    brakes.kafka_time.note_record(END_US // 1_000)
+    assert of_cluster.held(late, now_us) is None
+
+
+def test_a_brake_stands_by_kafkas_clock(brakes: SetBrakes, monotonic: Callable[[int], None]) -> None:
+    brakes.set(spreadSeconds=0, **NIGHT)
+    of_cluster = brakes.of_cluster()
+    of_cluster.note_answer(END_US // 1_000)
+    assert of_cluster.standing(END_US + AHEAD_US) == ("b1",)
+    monotonic(600)
+    assert of_cluster.standing(END_US + 600 * SECOND_US + AHEAD_US) == ()
 
 
 def test_who_observes_knows_no_brakes() -> None:

@@ -117,7 +117,7 @@ class Life:
         self.answers.sweep(now)
         self.answers.send()
         for sent in self.producer.sent:
-            sent.succeed(None)
+            sent.confirm()
         self.producer.sent.clear()
         self.results += [decode_result(value) for value in self.producer.values if not is_report(value)]
         self.producer.values.clear()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from types import SimpleNamespace
 
 import msgspec
 from kafka.errors import KafkaConnectionError, KafkaTimeoutError
@@ -29,11 +30,14 @@ class Sent:
     """A record that Kafka has, or has not, some day."""
 
     def __init__(self) -> None:
-        self.succeed: Callable[[object], None]
         self.fail: Callable[[BaseException], None]
+        self._succeed: Callable[[object], None]
+
+    def confirm(self, *, offset: int = 0, appended_ms: int = 0) -> None:
+        self._succeed(SimpleNamespace(offset=offset, timestamp=appended_ms))
 
     def add_callback(self, call: Callable[[object], None]) -> None:
-        self.succeed = call
+        self._succeed = call
 
     def add_errback(self, call: Callable[[BaseException], None]) -> None:
         self.fail = call
@@ -70,7 +74,7 @@ def test_answers_are_kept_in_order_while_a_producer_takes_none() -> None:
         f"p-{number}" for number in range(1_000)
     ]
     for one in producer.sent:
-        one.succeed(None)
+        one.confirm()
     assert list(writer.confirmed()) == [(0, number) for number in range(1_000)]
 
 
@@ -92,6 +96,17 @@ def test_a_report_is_on_its_way_until_kafka_has_it() -> None:
     assert [msgspec.json.decode(value)["kind"] for value in producer.values] == ["EvictionResult", "ExecutorReport"]
     assert list(writer.confirmed()) == []
     assert writer.is_reporting
-    producer.sent[1].succeed(None)
+    producer.sent[1].confirm()
     assert list(writer.confirmed()) == []
     assert not writer.is_reporting
+
+
+def test_kafkas_time_is_told_unless_it_is_not_known() -> None:
+    producer, told = FakeProducer(), list[int]()
+    writer = ResultWriter(producer, "results", note_time=told.append)
+    for number in range(2):
+        writer.add(command(), DONE, (0, number))
+    writer.send()
+    producer.sent[0].confirm(offset=-1, appended_ms=7)
+    producer.sent[1].confirm(offset=12, appended_ms=8)
+    assert told == [8]
