@@ -23,7 +23,9 @@ _PATIENCE_SECONDS: Final = 5.0
 
 @contextlib.contextmanager
 def known_steering(settings: Settings) -> Iterator[Callable[[], Steering]]:
-    """Read brakes and policies; gives what returns the newest. Where this user may not read them, that is said.
+    """Read brakes and policies; gives what returns the newest.
+
+    Where this user may not read them, that is said on stderr, and so is a record because of which nothing is evicted.
 
     Raises:
         BrokerUnreachableError: no broker answered in time.
@@ -38,9 +40,25 @@ def known_steering(settings: Settings) -> Iterator[Callable[[], Steering]]:
     with contextlib.ExitStack() as stack:
         brakes = _opened(stack, settings, "brakes", settings.brakes_topic, BrakesReader)
         policies = _opened(stack, settings, "policies", settings.policies_topic, PoliciesReader)
-        yield lambda: Steering(
-            NO_BRAKES if brakes is None else brakes.view, NO_POLICIES if policies is None else policies.view, rules
-        )
+
+        def newest() -> Steering:
+            problems = {gate: one.unreadable() for gate, one in (("brakes", brakes), ("policies", policies)) if one}
+            return Steering(
+                NO_BRAKES if brakes is None else brakes.view,
+                NO_POLICIES if policies is None else policies.view,
+                rules,
+                {gate: problem for gate, problem in problems.items() if problem is not None},
+            )
+
+        tell_unreadable(newest())
+        yield newest
+
+
+def tell_unreadable(steering: Steering, before: Steering | None = None) -> None:
+    """Say on stderr which records let nothing be evicted; of a later look only what was not so `before`."""
+    for gate, problem in steering.unreadable.items():
+        if before is None or before.unreadable.get(gate) != problem:
+            warn(f"nothing is evicted: {problem}")
 
 
 def _opened(
@@ -54,14 +72,14 @@ def _opened(
         readable_partitions(settings, topic)
     except (BrokerRefusedError, TopicsDifferError) as error:  # a service of an earlier version has no such topic
         if isinstance(error, BrokerRefusedError):
-            warn(f"what {what} hold is not shown: {error}")
+            warn(f"{what} are not considered: {error}")
         return None
     reader = reader_of(settings)
     stack.enter_context(reader)
     try:
         wait_until(settings, topic, lambda: math.isfinite(reader.age_seconds()), _PATIENCE_SECONDS)
     except BrokerUnreachableError:
-        warn(f"what {what} hold is not shown: they were not read in time")
+        warn(f"{what} are not considered: they were not read in time")
     return reader
 
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from evictstream.kit.see.fleet import FleetView, ListedStanding
-    from evictstream.streams.settings import Settings
+    from evictstream.kit.see.steering import Steering
 
 _MOST_NAMED = 5
 """Clusters that a warning names; the others are counted."""
@@ -47,14 +47,15 @@ def status(
     `*` is all clusters together. `SICK` are nodes with a `NoExecute` taint of node health. `OPEN` are all evictions
     that have not ended, `DUE` those whose deadline has come and that were not issued, `ISSUED` those that were, `HELD`
     those that a brake or policy holds. `WAITS` names what nobody wished: `feed`, the feed is silent; `gap`, input
-    expired unread; `incident`, a guard waits for a person. `SAID` is when a worker said it last, which it does each
+    expired unread; `incident`, a guard waits for a person; `brakes` or `policies`, a record of them cannot be read,
+    and nothing is evicted in any cluster. `SAID` is when a worker said it last, which it does each
     minute though nothing changes.
 
     With `--policies` it shows policies instead: how many evictions each holds, since when the oldest is due, and which
     of its clauses they wait for; `spread` is what an earlier revision has held.
 
-    It reads the topics that evictstream publishes for everyone, and nothing else: what it costs grows with the number
-    of clusters, not of pods.
+    It reads the topics that evictstream publishes for everyone, brakes and policies: what it costs grows with the
+    number of clusters, not of pods. Without the right to read brakes or policies it says so, and shows the rest.
 
     Examples:
 
@@ -64,6 +65,7 @@ def status(
     * `evictstream status --policies`
     * `evictstream status -o json | jq '.items[] | select(.scope == "cluster") | .evictions.open'`
     """
+    from evictstream.kit.cli.known_steering import known_steering, tell_unreadable
     from evictstream.kit.see.fleet import OLDEST_LEVEL_SECONDS
     from evictstream.kit.see.fleet_topics import FleetReader
     from evictstream.kit.see.names import check_known
@@ -73,7 +75,9 @@ def status(
     with contextlib.ExitStack() as stack, StopSignals() as stop_signals:
         reader.read()
         check_known("cluster", cluster, reader.view.names())
-        view = _policies_view(stack, settings, reader.view, cluster) if policies else _fleet_view(reader.view, cluster)
+        steering = stack.enter_context(known_steering(settings))
+        steered = steering()
+        view = (_policies_view if policies else _fleet_view)(steering, reader.view, cluster)
         printer = ListPrinter(view.kind, output)
         standings = reader.view.standings(cluster)
         if old := [one.name for one in standings if one.cluster is not None and one.is_old(present_us())]:
@@ -95,6 +99,9 @@ def status(
             for what, one in changes(known, seen, view.same):
                 printer.change(what, one)
             known, next_look_at = seen, time.monotonic() + COMPARE_SECONDS
+            now_steered = steering()
+            tell_unreadable(now_steered, steered)
+            steered = now_steered
     return ExitCode.DONE
 
 
@@ -106,27 +113,23 @@ class _View(NamedTuple):
     same: Callable[[Any], object]
 
 
-def _fleet_view(view: FleetView, cluster: str | None) -> _View:
+def _fleet_view(steering: Callable[[], Steering], view: FleetView, cluster: str | None) -> _View:
     from evictstream.kit.cli.status_table import standings_kind
 
-    return _View(standings_kind(present_us), lambda: _by_name(view, cluster), _same)
+    def look() -> dict[str, Any]:
+        return {f"{one.scope} {one.name}": one for one in view.standings(cluster, steering().unreadable)}
+
+    return _View(standings_kind(present_us), look, _same)
 
 
-def _policies_view(stack: contextlib.ExitStack, settings: Settings, view: FleetView, cluster: str | None) -> _View:
-    from evictstream.kit.cli.known_steering import known_steering
+def _policies_view(steering: Callable[[], Steering], view: FleetView, cluster: str | None) -> _View:
     from evictstream.kit.cli.status_policies import policy_standings_kind
     from evictstream.kit.see.fleet_policies import policy_standings
 
-    newest = stack.enter_context(known_steering(settings))
-
     def look() -> dict[str, Any]:
-        return {one.name: one for one in policy_standings(view, newest().policies, cluster)}
+        return {one.name: one for one in policy_standings(view, steering().policies, cluster)}
 
     return _View(policy_standings_kind(present_us), look, lambda one: one)
-
-
-def _by_name(view: FleetView, cluster: str | None) -> dict[str, ListedStanding]:
-    return {f"{one.scope} {one.name}": one for one in view.standings(cluster)}
 
 
 def _same(one: ListedStanding) -> object:

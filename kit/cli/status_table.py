@@ -51,7 +51,12 @@ def _nodes(one: ListedStanding) -> int:
 
 def _waits(one: ListedStanding) -> str:
     """Say which gates of a cluster are closed, and whether an incident waits; of the fleet, how many."""
-    gates = (("feed", one.silent_feeds), ("gap", one.gaps), ("incident", len(one.incidents)))
+    gates = (
+        *((gate, one.clusters) for gate in one.unreadable),
+        ("feed", one.silent_feeds),
+        ("gap", one.gaps),
+        ("incident", len(one.incidents)),
+    )
     if one.scope is SeenScope.FLEET:
         return " ".join(f"{name} {count}" for name, count in gates if count) or NOTHING
     return ",".join(name for name, count in gates if count) or NOTHING
@@ -59,7 +64,8 @@ def _waits(one: ListedStanding) -> str:
 
 def _is_alarming(one: ListedStanding, now_us: int) -> bool:
     """Whether somebody should look: evictions fail or wait for a feed, input or a person, or no worker reports."""
-    return bool(one.silent_feeds or one.gaps or one.incidents or one.evictions.failing) or one.is_old(now_us)
+    waits = one.unreadable or one.silent_feeds or one.gaps or one.incidents
+    return bool(waits or one.evictions.failing) or one.is_old(now_us)
 
 
 def _holders(one: ListedStanding) -> str:

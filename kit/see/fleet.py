@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
 import msgspec
@@ -49,6 +49,7 @@ class ListedStanding(msgspec.Struct, frozen=True, gc=False, rename="camel", omit
         heard_at: when the feed was last heard, as of then; of the fleet, the feed that was heard first.
         cluster_uid: UID of the cluster's namespace `kube-system`.
         profile: its ClusterProfile in a hub.
+        unreadable: what of the brakes or policies cannot be read, because of which nothing is evicted in any cluster.
     """
 
     scope: SeenScope
@@ -68,6 +69,7 @@ class ListedStanding(msgspec.Struct, frozen=True, gc=False, rename="camel", omit
     cluster_uid: str | None = None
     labels: dict[str, str] = {}
     profile: ProfileRef | None = None
+    unreadable: dict[str, str] = {}
 
     @property
     def name(self) -> str:
@@ -121,15 +123,20 @@ class FleetView:
             if level.zone is None and cluster in {None, level.cluster}:
                 yield from level.evictions.held_by
 
-    def standings(self, cluster: str | None = None) -> list[ListedStanding]:
-        """List the fleet, then its clusters by name; or a cluster, then its zones."""
+    def standings(self, cluster: str | None = None, unreadable: Mapping[str, str] = {}) -> list[ListedStanding]:
+        """List the fleet, then its clusters by name; or a cluster, then its zones.
+
+        Args:
+            cluster: only this one.
+            unreadable: as in `Steering`.
+        """
         levels = sorted(self._levels.values(), key=lambda one: (one.cluster, one.zone or ""))
         if cluster is not None:
-            return [self._listed(level) for level in levels if level.cluster == cluster]
-        clusters = [self._listed(level) for level in levels if level.zone is None]
+            return [self._listed(level, unreadable) for level in levels if level.cluster == cluster]
+        clusters = [self._listed(level, unreadable) for level in levels if level.zone is None]
         return [together(clusters), *clusters] if clusters else []
 
-    def _listed(self, level: FleetLevel) -> ListedStanding:
+    def _listed(self, level: FleetLevel, unreadable: Mapping[str, str]) -> ListedStanding:
         feed, named = level.feed, self._clusters.get(level.cluster)
         return ListedStanding(
             scope=SeenScope.CLUSTER if level.zone is None else SeenScope.ZONE,
@@ -149,6 +156,7 @@ class FleetView:
             cluster_uid=None if named is None else named.cluster_uid,
             labels={} if named is None else named.labels,
             profile=None if named is None else named.profile,
+            unreadable=dict(unreadable),
         )
 
 
@@ -167,6 +175,7 @@ def together(parts: Iterable[ListedStanding]) -> ListedStanding:
         heard_at=min((one.heard_at for one in each if one.heard_at is not None), default=None),
         brakes=tuple(dict.fromkeys(name for one in each for name in one.brakes))[:MOST_HOLDERS],
         incidents=tuple(name for one in each for name in one.incidents)[:MOST_HOLDERS],
+        unreadable=each[0].unreadable,
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
 from evictstream.models.eviction import RuleParameters
@@ -19,11 +19,14 @@ class Steering(NamedTuple):
         brakes: all.
         policies: all.
         rules: say when Kubernetes' own controller goes on with what they hold.
+        unreadable: the gates that records close which cannot be read, `brakes` or `policies`, and what is wrong there.
+            While there is one, nothing is evicted in any cluster.
     """
 
     brakes: Brakes = NO_BRAKES
     policies: Policies = NO_POLICIES
     rules: RuleParameters = RuleParameters()
+    unreadable: Mapping[str, str] = {}
 
     def of_cluster(self, cluster: str, now_us: int, incidents: Sequence[OpenIncident] = ()) -> tuple[Holder, ...]:
         """Return what may hold evictions of a cluster now; `incidents` are those of its row."""

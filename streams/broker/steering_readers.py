@@ -101,6 +101,10 @@ class SteeringReader(Generic[_View]):
                 f"{self._place.topic} was last read to its end {since};"
                 " check the connection to Kafka, and the right to read it"
             )
+        return self.unreadable()
+
+    def unreadable(self) -> str | None:
+        """Return what of the topic cannot be read, because of which nothing may be evicted; None if all can."""
         if self._left_out:
             return f"{self._left_out} records of {self._place.topic} are in batches that cannot be used"
         return self.view.objection()

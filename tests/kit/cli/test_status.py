@@ -108,3 +108,21 @@ def test_policies_are_shown_with_what_they_hold(published: Settings, tmp_path: P
         assert json.loads(process.stdout.readline())["object"]["held"] == 4
         send(published, published.fleet_topic, b"lab/", level("lab", evictions=counts | {"heldBy": []}))
         assert json.loads(process.stdout.readline())["object"].get("held", 0) == 0
+
+
+@pytest.mark.parametrize("kind", ["brake", "policy"])
+def test_a_brake_or_policy_that_cannot_be_read_is_named(published: Settings, kind: str) -> None:
+    topic, gate = {"brake": (published.brakes_topic, "brakes"), "policy": (published.policies_topic, "policies")}[kind]
+    assert all("unreadable" not in one for one in items(published))
+    send(published, topic, b"odd", b"{")
+    told = f"evictstream: nothing is evicted: {kind} 'odd' cannot be read".encode()
+    shown = run(published, "status")
+    assert told in shown.stderr
+    assert [line.split()[9:-2] for line in shown.stdout.splitlines()[1:]] == [
+        [gate.encode(), b"2"],
+        *[[gate.encode()]] * 2,
+    ]
+    for one in (*items(published), *items(published, "lab")):
+        (found,) = one["unreadable"].items()
+        assert (found[0], found[1].startswith(f"{kind} 'odd' cannot be read")) == (gate, True)
+    assert told in run(published, "status", "--policies").stderr

@@ -139,3 +139,14 @@ def test_what_alarms_is_red(fields: dict[str, Any], age: int, *, alarms: bool) -
     view = view_of((b"a/", level("a", **fields)))
     kind = standings_kind(lambda: NOON_US + age * SECOND_US)
     assert [kind.is_alarming(one) for one in view.standings()] == [False, alarms]
+
+
+def test_what_no_worker_can_read_waits_in_each_cluster() -> None:
+    view = view_of((b"a/", level("a")), (b"a/z", level("a", zone="z")), (b"b/", level("b")))
+    kind = standings_kind(lambda: NOON_US)
+    waits = next(column.cell for column in kind.columns if column.title == "WAITS")
+    for unreadable, words in (({}, ["-", "-", "-"]), ({"policies": "why"}, ["policies 2", "policies", "policies"])):
+        seen = view.standings(unreadable=unreadable)
+        assert [waits(one) for one in seen] == words
+        assert [kind.is_alarming(one) for one in seen] == [False, bool(unreadable), bool(unreadable)]
+        assert all(one.unreadable == unreadable for one in (*seen, *view.standings("a", unreadable)))

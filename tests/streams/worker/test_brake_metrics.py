@@ -1,11 +1,12 @@
-"""Metrics of brakes, and of what they hold."""
+"""Metrics of brakes and policies, and of what they hold."""
 
 from __future__ import annotations
 
 from evictstream.streams.partition.overdue import Waiting
 from evictstream.streams.worker.metrics import BRAKES_SHOWN
 from tests.models.steering.test_brakes import read, record
-from tests.streams.worker.fakes import FakeBrakes
+from tests.models.steering.test_policies import policy_record, read_policies
+from tests.streams.worker.fakes import FakeBrakes, FakePolicies
 from tests.streams.worker.story import NOON_US, SECOND_US, TAINT, Story
 from tests.streams.worker.test_metrics import view
 
@@ -28,6 +29,18 @@ def test_brakes_and_what_they_hold() -> None:
         ("evictstream_evictions_held_oldest_seconds", "b-9", "lab"): 90,
     }
     assert {name: seen[name] for name in wanted} == wanted
+
+
+def test_policies_that_cannot_be_read_are_counted() -> None:
+    story = Story()
+    policies = read_policies(
+        policy_record("calm", spec={"observe": True}), policy_record("gone"), policy_record("later", spec={"quota": 1})
+    )
+    story.policies = FakePolicies(policies=policies.with_record(b"odd", b"{", 0), age=0.25)
+    seen = story.scrape()
+    assert seen["evictstream_policies",] == 1
+    assert seen["evictstream_policies_unreadable",] == 2
+    assert seen["evictstream_policies_age_seconds",] == 0.25
 
 
 def test_what_is_held_is_owed_since_it_was_due() -> None:
