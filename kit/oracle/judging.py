@@ -201,14 +201,19 @@ def _some_of(offsets: Sequence[int]) -> Iterator[tuple[int, ...]]:
 def read_all(
     inputs: Sequence[InputRecord], limits: OracleLimits, partitions: int
 ) -> tuple[list[Statement], dict[RecordPlace, InputRecord]]:
-    """Give the statements, and the unreadable records."""
+    """Give the statements, and the records that become dead letters."""
     statements: list[Statement] = []
     unreadable: dict[RecordPlace, InputRecord] = {}
     for record in inputs:
+        place = record.topic, record.partition, record.offset
         try:
-            statements.append(read(record, limits, partitions))
+            statement = read(record, limits, partitions)
         except UnreadableRecordError:
-            unreadable[record.topic, record.partition, record.offset] = record
+            unreadable[place] = record
+            continue
+        statements.append(statement)
+        if statement.is_beyond:
+            unreadable[place] = record
     return statements, unreadable
 
 

@@ -40,6 +40,7 @@ class Statement:
         epoch: of the feed.
         cluster_uid: of a signal; empty if it names none.
         is_added: it is `ADDED`, as in a listing: the states before may be missing.
+        is_beyond: a node beyond a limit: it is there, has no taint that counts, and its record is a dead letter too.
     """
 
     record: InputRecord
@@ -52,6 +53,7 @@ class Statement:
     epoch: int = 0
     cluster_uid: str = ""
     is_added: bool = False
+    is_beyond: bool = False
 
     @property
     def version(self) -> ObjectVersion:
@@ -192,8 +194,11 @@ def _watch(record: InputRecord, value: Json, cluster: str, at_us: int) -> Statem
         raise UnreadableRecordError("a pod without a namespace")
     name = meta["name"] if kind == "Node" else spec.get("nodeName") or ""
     node = _node(name) if name else ""
-    if value["type"] != "DELETED" and any(len(entries) > _LARGEST_LIST for entries in _lists(spec)):
+    is_beyond = value["type"] != "DELETED" and any(len(entries) > _LARGEST_LIST for entries in _lists(spec))
+    if is_beyond and kind == "Pod":
         raise UnreadableRecordError("a list beyond the limit: left alone")
+    if is_beyond:
+        content = {**content, "spec": {**spec, "taints": []}}
     return Statement(
         record=record,
         cluster=cluster,
@@ -204,6 +209,7 @@ def _watch(record: InputRecord, value: Json, cluster: str, at_us: int) -> Statem
         content=content,
         epoch=epoch,
         is_added=value["type"] == "ADDED",
+        is_beyond=is_beyond,
     )
 
 

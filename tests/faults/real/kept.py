@@ -13,7 +13,7 @@ import msgspec
 
 from evictstream.kit.oracle import judge
 from evictstream.kit.oracle.records import InputRecord, KeyedRecord, MessageRecord
-from tests.faults.numbers import NUMBERS
+from tests.faults.numbers import Numbers
 from tests.faults.real.reading import Log
 
 INPUTS_FILE = "inputs.json"
@@ -51,7 +51,7 @@ def main() -> int:
         log.messages,
         ended_at_us=int(str(facts["ended_at_us"])),
         partitions=int(str(facts["partitions"])),
-        limits=NUMBERS.limits(),
+        limits=msgspec.convert(facts["numbers"], Numbers).limits(),
         early_us=int(str(facts["early_us"])),
         may_forget=bool(facts["may_forget"]),
         brakes=log.brakes,

@@ -95,6 +95,7 @@ class Trial:
             "start_at_us": self._plan.start_at_us,
             "ended_at_us": self._ended_at_us,
             "partitions": self._settings.partitions,
+            "numbers": self._plan.numbers,
             "early_us": self._early_us,
             "may_forget": self._may_forget,
             "faults": outcome.faults,

@@ -62,6 +62,15 @@ def test_a_guard_of_owners_is_refused() -> None:
         rules(waiting(spec))
 
 
+def test_a_node_beyond_a_limit_is_known() -> None:
+    def storm() -> Story:
+        many = [{"key": f"t{number}", "effect": "NoExecute"} for number in range(1_001)]
+        return guarded(nodes=1).node(10, *many, name="x").node(10, TAINT, name="m")
+
+    assert rules(storm().incident(11.5, known=3)) == {"no dead letter"}
+    assert "incident without a reason" in rules(storm().incident(11.5))
+
+
 def test_a_storm_is_known_without_its_incident() -> None:
     assert rules(done(guarded(), 15.01)) == HELD
     assert rules(guarded()) == {"not issued", "incident is missing"}, "nothing says that it waits"
