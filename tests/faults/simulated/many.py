@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import multiprocessing
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -21,8 +22,13 @@ def simulate_many(seeds: Sequence[int], *, kinds: tuple[FaultKind, ...], process
     if processes <= 1:
         yield from map(run, seeds)
         return
-    with multiprocessing.get_context("spawn").Pool(processes) as pool:
+    with multiprocessing.get_context("spawn").Pool(processes, initializer=_keep_modules) as pool:
         yield from pool.imap_unordered(run, seeds, chunksize=CHUNK)
+
+
+def _keep_modules() -> None:
+    """Let the garbage collector pass over all modules: else each partition that a worker drops costs 0.07 s."""
+    gc.freeze()
 
 
 def _run(kinds: tuple[FaultKind, ...], seed: int) -> Outcome:
