@@ -39,7 +39,7 @@ class ClusterState(msgspec.Struct, frozen=True, omit_defaults=True):
         published_zones: its zones of which records stand there.
         incidents: those that its guards hold, in the order in which they began.
         published_incidents: ids of incidents of which records stand on their topic.
-        history: of the counts of its nodes, for policies; None if there is nothing to know.
+        history: of the counts of its nodes; None while no policy may ask for it.
         profile: where it stands in an inventory, as its feed has last said.
     """
 
@@ -121,7 +121,7 @@ class Cluster:
         self.state = state
         self.nodes: dict[str, NodeAggregate] = {}
         self.addresses: dict[str, NodeAggregate] = {}
-        self.known = KnownNodes()
+        self.known = KnownNodes(None)
         self.workloads = Workloads() if counts_workloads else None
         self.losing: LosingOwners | None = None
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from evictstream.models.eviction.state import NodeAggregate, NodeLeft, NodeState
-from evictstream.models.steering.node_counts import NO_HISTORY, KnownNodes, NodeHistory, NodeStanding
+from evictstream.models.steering.node_counts import KnownNodes, NodeHistory, NodeStanding
 
 
 def is_unhealthy(node: NodeState) -> bool:
@@ -37,4 +37,4 @@ def node_left(node: NodeState, at_us: int) -> NodeLeft:
 def known_nodes(aggregates: Iterable[NodeAggregate], history: NodeHistory | None) -> KnownNodes:
     """Count all nodes of a cluster, as their rows say."""
     found = ((one.name, node_standing(one)) for one in aggregates)
-    return KnownNodes(history or NO_HISTORY, ((name, standing) for name, standing in found if standing is not None))
+    return KnownNodes(history, ((name, standing) for name, standing in found if standing is not None))

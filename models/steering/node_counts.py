@@ -6,7 +6,7 @@ costs a look-up.
 
 What a clause lets go when a zone has recovered is spread from that instant on, so it has to be known afterwards, and by
 a new owner too. A zone so keeps its peaks: each earlier count that no later one has reached, and until when it was. By
-them any share is answered, so they depend on nodes alone, and on no policy.
+them any share is answered. They are kept only while a policy may ask for them: the cluster's row then has a history.
 """
 
 import heapq
@@ -68,7 +68,7 @@ class Peak(NamedTuple):
 
 
 class NodeHistory(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What a new owner has to know of earlier counts; it is in the cluster's row.
+    """What a new owner has to know of earlier counts; it is in the cluster's row while a policy may ask for it.
 
     Attributes:
         counted_us: deleted nodes that counted until then, or less long, are in no count.
@@ -117,6 +117,7 @@ class KnownNodes:
     Attributes:
         changes: grows with each change of a count.
         is_changed: `history` says another thing than when `saved` was called last.
+        keeps_history: whether it notes what ends; else a change of a node costs two numbers, and `history` is None.
     """
 
     __slots__ = (
@@ -129,12 +130,20 @@ class KnownNodes:
         "_zones",
         "changes",
         "is_changed",
+        "keeps_history",
     )
 
-    def __init__(self, history: NodeHistory = NO_HISTORY, nodes: Iterable[tuple[str, NodeStanding]] = ()) -> None:
-        """Take what the rows of a cluster say: of earlier counts, and of each node that is there or was deleted."""
+    def __init__(
+        self, history: NodeHistory | None = NO_HISTORY, nodes: Iterable[tuple[str, NodeStanding]] = ()
+    ) -> None:
+        """Take what the rows of a cluster say: of earlier counts, and of each node that is there or was deleted.
+
+        Without a history none is kept.
+        """
         self.changes = 0
         self.is_changed = False
+        self.keeps_history = history is not None
+        history = history or NO_HISTORY
         self._zones: dict[str, _Zone] = {}
         self._nodes: dict[str, NodeStanding] = {}
         self._leaving: list[tuple[int, str]] = []
@@ -170,13 +179,8 @@ class KnownNodes:
 
     def _change(self, name: str, standing: NodeStanding | None, at_us: int) -> None:
         before = self._nodes.get(name)
-        was_full, has_more_peaks = self.is_full, False
-        for zone in {one.zone for one in (before, standing) if one is not None}:
-            if zone in self._zones:
-                had_peaks = bool(self._zones[zone].peaks)
-                self._zones[zone].end(at_us)
-                has_more_peaks = has_more_peaks or (not had_peaks and bool(self._zones[zone].peaks))
-                self.is_changed = self.is_changed or bool(self._zones[zone].peaks)
+        was_full = self.keeps_history and self.is_full
+        has_more_peaks = self.keeps_history and self._end((before, standing), at_us)
         if before is not None:
             self._drop(name, before)
         if standing is not None:
@@ -189,6 +193,17 @@ class KnownNodes:
         if has_more_peaks:
             self._forget_peaks()
         self.changes += 1
+
+    def _end(self, standings: tuple[NodeStanding | None, ...], at_us: int) -> bool:
+        """Note that the counts of these zones end; returns whether one has peaks that had none."""
+        has_more_peaks = False
+        for zone in {one.zone for one in standings if one is not None}:
+            if zone in self._zones:
+                had_peaks = bool(self._zones[zone].peaks)
+                self._zones[zone].end(at_us)
+                has_more_peaks = has_more_peaks or (not had_peaks and bool(self._zones[zone].peaks))
+                self.is_changed = self.is_changed or bool(self._zones[zone].peaks)
+        return has_more_peaks
 
     def _put(self, name: str, standing: NodeStanding) -> None:
         self._nodes[name] = standing
@@ -271,11 +286,23 @@ class KnownNodes:
         return STILL if self.is_full else self._full_until_us or None
 
     def history(self) -> NodeHistory | None:
-        """Return what a new owner has to know; None for nothing."""
-        peaks = {name: zone.peaks for name, zone in self._zones.items() if zone.peaks}
-        if not (peaks or self._full_until_us):
+        """Return what a new owner has to know; None if it is not kept."""
+        if not self.keeps_history:
             return None
+        peaks = {name: zone.peaks for name, zone in self._zones.items() if zone.peaks}
         return NodeHistory(self._now_us, self._full_until_us, peaks)
+
+    def begin_history(self, now_us: int) -> None:
+        """Note what ends from now on; of what has ended before, nothing is known."""
+        self.advance(now_us)
+        self.keeps_history = self.is_changed = True
+
+    def end_history(self) -> None:
+        """Note nothing any more, and forget what has ended."""
+        self.keeps_history = self.is_changed = False
+        self._full_until_us = 0
+        for zone in self._zones.values():
+            zone.peaks = ()
 
     def saved(self) -> None:
         """Note that the history is in the row."""
@@ -283,7 +310,8 @@ class KnownNodes:
 
     def cap_times(self, latest_us: int, now_us: int) -> None:
         """Let what ended later than `latest_us` have ended now: it lies in the future."""
-        self._now_us = _capped(self._now_us, latest_us, now_us)
+        if self._now_us > latest_us:
+            self._now_us, self.is_changed = now_us, self.keeps_history
         if self._full_until_us > latest_us:
             self._full_until_us, self.is_changed = now_us, True
         for zone in self._zones.values():

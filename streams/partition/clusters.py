@@ -82,7 +82,7 @@ class Clusters:
 
         Nothing waits in the queue of an executor when no node is left.
         """
-        cluster.known = KnownNodes()
+        cluster.known = KnownNodes(None)
         if cluster.state.queue is not None or cluster.state.history is not None:
             self._write(cluster.name, msgspec.structs.replace(cluster.state, queue=None, history=None), outbox)
         if cluster.is_empty:
@@ -142,7 +142,7 @@ class Clusters:
             published_incidents=before.published_incidents,
         )
         self._write(cluster, state, outbox)
-        self.named(cluster).known = KnownNodes()
+        self.named(cluster).known = KnownNodes(None)
         self.accept_gap(cluster, outbox)
 
     def published(self, cluster: Cluster, sequence: int, zones: tuple[str, ...], outbox: Outbox) -> None:
@@ -177,6 +177,16 @@ class Clusters:
             cluster.known.saved()
             history = cluster.known.history()
             self._write(cluster.name, msgspec.structs.replace(cluster.state, history=history), outbox)
+
+    def begin_history(self, cluster: Cluster, now_us: int, outbox: Outbox) -> None:
+        """Keep what a policy may ask of earlier counts of a cluster's nodes, from now on."""
+        cluster.known.begin_history(now_us)
+        self.keep_history(cluster.name, outbox)
+
+    def end_history(self, cluster: Cluster, outbox: Outbox) -> None:
+        """Keep it no longer: no policy asks for it."""
+        cluster.known.end_history()
+        self._write(cluster.name, msgspec.structs.replace(cluster.state, history=None), outbox)
 
     def open_gap(self, lost: dict[str, int], now_us: int, outbox: Outbox) -> None:
         """Hold evictions back until each cluster with nodes has been listed again, or its gap is accepted."""

@@ -205,7 +205,7 @@ class EvictionPartition:
         if changes.rows and node.timer_key not in self._nodes:
             self._nodes[node.timer_key] = node
             self._clusters.keep(cluster).nodes[node.name] = node
-            self._effects.pending[cluster.name] += 0
+            self._effects.see_new(cluster, outbox)
         self._effects.put_part(changes, node, outbox)
         while not changes.is_last:
             yield Part(record.offset, PODS_IN_SLICE, is_last=False)

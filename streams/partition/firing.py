@@ -82,6 +82,7 @@ class Firing:
         """
         self.held.begin_turn(now_us)
         self._has_to_look = False
+        self._effects.histories.turn(now_us, outbox)
         self.guarding.turn(now_us, outbox)
         self._wake_recovered(now_us)
         silent = {cluster.name for cluster in self._clusters.silent(now_us - self._config.feed_silence_us)}

@@ -94,6 +94,11 @@ class HeldEvictions:
         return policies is not self._policies and not policies.unreadable
 
     @property
+    def is_current(self) -> bool:
+        """Whether the policies of the last turn are the newest: all that can be read, and no other that cannot."""
+        return self._read_policies() is self._policies
+
+    @property
     def has_changed(self) -> bool:
         """Whether evictions are left whose hold has changed and that have no wake-up yet."""
         return bool(self._changed)

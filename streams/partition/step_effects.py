@@ -18,11 +18,13 @@ from evictstream.streams.partition.guarding import Guarding
 from evictstream.streams.partition.held import HeldEvictions
 from evictstream.streams.partition.issued_evictions import IssuedEvictions
 from evictstream.streams.partition.messages import MessageWriter
+from evictstream.streams.partition.outage_histories import OutageHistories
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from evictstream.models.eviction import Changes, NodeAggregate
+    from evictstream.models.eviction.cluster import Cluster
     from evictstream.models.eviction.levels import Move
     from evictstream.models.steering.holds import Subject
     from evictstream.models.steering.in_flight import PodPlace
@@ -43,6 +45,7 @@ class StepEffects:
         issued: issued evictions that have not ended, and those of them without a result since.
         held: those that are due and that brakes or policies hold.
         guarding: what guards count.
+        histories: of which clusters policies may ask what they were.
         levels: how clusters with nodes here stand.
         counts: what became of the records of the input that is being applied.
     """
@@ -57,6 +60,7 @@ class StepEffects:
         "counts",
         "guarding",
         "held",
+        "histories",
         "issued",
         "levels",
         "pending",
@@ -76,6 +80,7 @@ class StepEffects:
             is_followed=config.workloads_topic is not None,
         )
         self.guarding = Guarding(clusters, self.held)
+        self.histories = OutageHistories(clusters, self.held)
         self._aside_of: str | None = None  # the cluster of a step that is not whole yet
         self._clusters = clusters
         self._partition = partition
@@ -107,6 +112,11 @@ class StepEffects:
     def _flying_in(self, cluster: str) -> Iterator[tuple[PodPlace, Subject]]:
         for node in self._clusters.named(cluster).nodes.values():
             yield from flying_on(node)
+
+    def see_new(self, cluster: Cluster, outbox: Outbox) -> None:
+        """Take in that a cluster has a new node."""
+        self.pending[cluster.name] += 0
+        self.histories.see_new(cluster, outbox)
 
     def load(self, aggregate: NodeAggregate, uids: Iterable[str]) -> None:
         """Count a node that was loaded, with the evictions of these pods."""

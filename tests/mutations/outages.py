@@ -90,4 +90,24 @@ OF_OUTAGES = (
         ),
         (HELD,),
     ),
+    Mutation(
+        "keep a history without a policy",
+        (Change(product.OUTAGE_HISTORIES, "_asks_until_us", "policy.clauses.outage is not None", "True"),),
+        (HELD,),
+    ),
+    Mutation(
+        "drop histories while a policy cannot be read",
+        (Change(product.OUTAGE_HISTORIES, "OutageHistories.turn", "not self._held.is_current", "False"),),
+        (HELD,),
+    ),
+    Mutation(
+        "drop a history before what it spreads has gone",
+        (Change(product.OUTAGE_HISTORIES, "_asks_until_us", "ended_us + spread_us", "ended_us"),),
+        (HELD,),
+    ),
+    Mutation(
+        "keep no history of a new cluster",
+        (Change(product.EFFECTS, "StepEffects.see_new", "self.histories.see_new(...)", "None"),),
+        (HELD,),
+    ),
 )

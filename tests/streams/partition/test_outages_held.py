@@ -5,11 +5,14 @@ from __future__ import annotations
 import zlib
 from typing import Any, Final
 
+import msgspec
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from evictstream.models.eviction.cluster import ClusterState
 from evictstream.models.instants import SECOND_US, instant_us
+from evictstream.models.steering.node_counts import NodeHistory
 from tests.harness.examples import examples
 from tests.models.steering.test_node_counts import Seen, anew, sick_of
 from tests.streams.partition.test_held import Braked
@@ -19,17 +22,24 @@ HEALTHY, SICK, DELETED = "healthy", "sick", "deleted"
 PODS, WAIT = 4, 5  # of a node; and how long each tolerates any taint, seconds
 PERCENT, AT_LEAST, SPREAD = 50, 2, 20
 CONDITION: Final = {"zone": {"unhealthyPercent": PERCENT, "atLeast": AT_LEAST}}
+CLUSTER_ROW: Final = b"cluster\0dark"
 LOOKS_US: Final = 250_000  # what held an eviction is looked at five times a second
 
 
 class Dark(Braked):
     """The same with a third cluster, of nodes in zones, each with some pods."""
 
+    cluster_rows = 0  # written of that cluster
+
     def __init__(self) -> None:
         super().__init__()
         self.evicts["dark"] = []
         self.log: list[tuple[int, Seen]] = []
         self.zone_of: dict[int, str] = {}
+
+    def _take(self) -> None:
+        self.cluster_rows += CLUSTER_ROW in self.outbox.rows
+        super()._take()
 
     def node(self, number: int, what: str, *, zone: str = "a", taints: tuple[str, ...] = (UNREACHABLE,)) -> None:
         self.offset += 1
@@ -55,6 +65,15 @@ class Dark(Braked):
     def hold(self, condition: dict[str, Any] = CONDITION, **more: Any) -> None:
         spec = {"for": {"clusters": ["dark"]}, "hold": {"while": condition, "spreadSeconds": SPREAD, **more}}
         self.policy(spec=spec)
+
+    def turn(self) -> None:
+        self.logic.fire(self.now_us, 0, self.outbox)
+        self._take()
+
+    def history(self) -> NodeHistory | None:
+        """What the row of the cluster has of earlier counts."""
+        row = self.rows.get(CLUSTER_ROW)
+        return None if row is None else msgspec.json.decode(row, type=ClusterState).history
 
     def first_issued(self) -> dict[str, float]:
         return {uid: times[0] for uid, times in self.issued("dark").items()}
@@ -180,6 +199,118 @@ def test_what_is_held_is_cancelled_at_once() -> None:
     assert world.held() == {}
     world.run(120)
     assert world.first_issued() == {}
+
+
+@pytest.mark.parametrize("spec", [None, {"settleSeconds": 1}, {"for": {"clusters": ["free"]}}, {}])
+def test_without_such_a_policy_changes_write_no_history(spec: dict[str, Any] | None) -> None:
+    world = dark(healthy=6)
+    if spec is not None:
+        world.policy(spec={"hold": {"while": CONDITION, "spreadSeconds": 5}} | spec if "for" in spec else spec)
+    world.run(1)
+    for at in range(2, 10):
+        for number in range(6):
+            world.node(number, HEALTHY if at % 2 else SICK)
+        world.run(at)
+        world.die()
+    assert world.cluster_rows == 0
+
+
+@pytest.mark.parametrize("kills", [False, True], ids=["", "a worker is killed"])
+def test_a_later_policy_knows_outages_from_then_on(kills: bool) -> None:  # noqa: FBT001 - a case
+    world = dark()
+    world.brake("b1", clusters=["dark"])
+    for number in (0, 1, 2):
+        world.node(number, SICK)
+    world.run(30)
+    for number in (0, 1):
+        world.node(number, HEALTHY)
+    world.hold()
+    world.turn()
+    if kills:
+        world.die()
+    assert world.history() == NodeHistory(counted_us=world.now_us)
+    world.brake("b1", clusters=["dark"], releasedBy="ben", spreadSeconds=0)
+    world.run(31)
+    assert set(world.first_issued()) == {f"n2-p{number}" for number in range(PODS)}, "an outage before it is not known"
+
+
+def test_a_policy_of_later_counts_nodes_deleted_before() -> None:
+    world = dark(healthy=6)
+    for number in (0, 1, 2, 3):
+        world.node(number, SICK)
+    for number in (0, 1, 2):
+        world.node(number, DELETED)
+    world.run(1)
+    world.hold()
+    world.run(500)
+    world.die()
+    world.run(599)
+    assert world.first_issued() == {}, "four of six"
+    world.run(600 + SPREAD + 1)
+    issued = world.first_issued()
+    assert set(issued) == {f"n3-p{number}" for number in range(PODS)}
+    assert 600 <= min(issued.values()) < max(issued.values()) <= 620
+
+
+def test_the_history_goes_when_its_policy_is_over() -> None:
+    world = dark()
+    world.hold()
+    for number in (0, 1, 2):
+        world.node(number, SICK)
+    world.run(30)
+    for number in (0, 1):
+        world.node(number, HEALTHY)
+    world.run(31)
+    spec = {"for": {"clusters": ["dark"]}, "hold": {"while": CONDITION, "spreadSeconds": SPREAD}}
+    world.policy(revision=2, earlier=[{"spec": spec}])
+    history = world.history()
+    assert history is not None
+    assert history.peaks.keys() == {"a"}
+    world.run(31 + SPREAD - 1)
+    assert world.history() == history, "what it has held is still spread"
+    world.run(31 + SPREAD + 1)
+    world.turn()
+    assert world.history() is None
+    world.die()
+    rows = world.cluster_rows
+    world.node(2, HEALTHY)
+    world.run(90)
+    assert world.cluster_rows == rows
+
+
+def test_unreadable_policies_leave_the_history_to_new_owners() -> None:
+    world = dark()
+    world.hold()
+    for number in (0, 1, 2):
+        world.node(number, SICK)
+    world.run(30)
+    world.node(0, HEALTHY)
+    world.node(1, HEALTHY)
+    policies, history = world.policies, world.history()
+    assert history is not None
+    world.policies = policies.with_record(b"p2", b"{", world.now_us // 1000)
+    world.die()
+    world.turn()
+    world.policies = policies
+    assert world.history() == history
+    world.run(30 + SPREAD + 1)
+    issued = world.first_issued()
+    assert 30 <= min(issued.values()) < max(issued.values()) <= 50
+
+
+@pytest.mark.parametrize("is_forgotten", [False, True])
+def test_a_cluster_that_comes_later_has_a_history(is_forgotten: bool) -> None:  # noqa: FBT001 - a case
+    world = Dark()
+    world.hold()
+    world.run(11)
+    world.node(0, HEALTHY)
+    assert world.history() is not None, "from its first node on"
+    if is_forgotten:
+        world.raw("dark", "nodes", {"cluster": "dark", "type": "FORGET"})
+        assert world.history() is None
+        world.run(12)
+        world.node(0, HEALTHY)
+        assert world.history() is not None
 
 
 STEPS = st.lists(
