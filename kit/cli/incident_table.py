@@ -37,7 +37,7 @@ def incidents_kind(present_us: Callable[[], int]) -> ListKind[Incident]:
             ListColumn("WHY", lambda one: one.answered_why or NOTHING, is_wide=True, cut=cut_end),
         ),
         name_of=lambda one: one.id,
-        is_alarming=lambda one: one.state is IncidentState.WAITING,
+        is_alarming=_waits,
     )
 
 
@@ -48,6 +48,11 @@ def nodes_words(nodes: int, zone: str | None, node: str | None) -> str:
     if zone is None:
         return f"{nodes} nodes"
     return f"{nodes} nodes of zone {zone}" if zone else f"{nodes} nodes without a zone"
+
+
+def _waits(one: Incident) -> bool:
+    """Whether evictions of it wait: what is over may have left the taint."""
+    return one.state is IncidentState.WAITING and one.evictions > 0
 
 
 def _allowed(one: Incident) -> str:
@@ -76,7 +81,9 @@ def incident_lines(one: Incident) -> Iterator[str]:
         yield f"answered by {one.answered_by} at {one.answered_at}{until}: {one.answered_why}"
     if one.releases_at is not None:
         yield f"lets evictions go by itself at {one.releases_at}"
-    if one.state is IncidentState.WAITING and one.releases_at is None:
+    if one.state is IncidentState.WAITING and not one.evictions:
+        yield "nothing waits now; it ends when the taints are gone"
+    elif _waits(one) and one.releases_at is None:
         yield f"waits for a person: evictstream incidents approve {one.id} --why TEXT, or reject"
 
 

@@ -160,6 +160,12 @@ class StandingIncident(NamedTuple):
         after_seconds = None if guard is None else guard.release_after_seconds
         return None if after_seconds is None else self.incident.opened_us + after_seconds * SECOND_US
 
+    @property
+    def waits_from_us(self) -> int:
+        """Since when it waits for a person, if it does: since it was found, or since its approval expired."""
+        expires_at = None if self.answer is None else self.answer[0].expires_at
+        return max(self.incident.opened_us, 0 if expires_at is None else microseconds(expires_at))
+
     def answered_us(self, now_us: int) -> int | None:
         """Return when it was answered first, or let go; None if it was not."""
         found, release_us = self.answer, self.release_us

@@ -223,16 +223,6 @@ class Guarding:
         waits = (one.incident for one, _ in self.of(cluster) if one.state(now_us) is IncidentState.WAITING)
         return tuple(incident.id for incident in sorted(waits, key=lambda one: one.opened_us))
 
-    def waiting_since_us(self, now_us: int) -> dict[tuple[str, str], int]:
-        """Return since when the oldest incident waits for a person that does, by policy and cluster."""
-        found: dict[tuple[str, str], int] = {}
-        for cluster in self._guards:
-            for standing, _ in self.of(cluster):
-                if standing.state(now_us) is IncidentState.WAITING:
-                    place, opened_us = (standing.incident.policy, cluster), standing.incident.opened_us
-                    found[place] = min(opened_us, found.get(place, opened_us))
-        return found
-
     def _take(self, policies: Policies) -> None:
         """Count for other policies than before; what a guard that stays has counted stays."""
         self._policies = policies

@@ -145,8 +145,8 @@ class PublishedFleet:
         yield from self._incidents.turn(now_us, outbox)
 
     def incidents_since_us(self, now_us: int) -> dict[tuple[str, str], int]:
-        """Return since when the oldest incident waits for a person that does, by policy and cluster."""
-        return self._firing.guarding.waiting_since_us(now_us)
+        """Return since when evictions of an incident wait for a person, the longest, by policy and cluster."""
+        return self._incidents.waiting_since_us(now_us)
 
     def _look(self, cluster: Cluster, now_us: int, brakes: _BrakesInForce, outbox: Outbox) -> int:
         """Publish what has changed of a cluster; returns what that cost."""

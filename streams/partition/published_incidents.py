@@ -18,6 +18,7 @@ from evictstream.models.messages.incident import (
     MOST_NODES_LISTED,
     MOST_OWNERS_LISTED,
     Incident,
+    IncidentState,
     LosingOwner,
 )
 from evictstream.models.messages.policy import GuardMeasure
@@ -53,11 +54,21 @@ _Owner = tuple[str, str]
 
 
 class _Said(NamedTuple):
-    """What was published of an incident last."""
+    """What was published of an incident last.
+
+    Attributes:
+        at_us: when.
+        mark: what is published at once when it changes.
+        changes: of the cluster, by then.
+        evictions: how many had not ended.
+        empty_us: when none was open last; 0 if that was not seen.
+    """
 
     at_us: int
     mark: tuple[object, ...]
     changes: int
+    evictions: int
+    empty_us: int
 
 
 class _Counts(NamedTuple):
@@ -89,6 +100,21 @@ class PublishedIncidents:
         self._guarding = guarding
         self._next_sequence = next_sequence
         self._said: dict[str, _Said] = {}
+
+    def waiting_since_us(self, now_us: int) -> dict[tuple[str, str], int]:
+        """Return since when evictions of an incident wait for a person, the longest, by policy and cluster.
+
+        They do not while it is approved, nor while none is open: as once all are gone whose taint stays.
+        """
+        found: dict[tuple[str, str], int] = {}
+        for cluster in self._clusters.by_key.values():
+            for standing, _ in self._guarding.of(cluster.name) if cluster.state.incidents else ():
+                said = self._said.get(standing.incident.id)
+                if said is None or not said.evictions or standing.state(now_us) is not IncidentState.WAITING:
+                    continue
+                place, since_us = (standing.incident.policy, cluster.name), max(standing.waits_from_us, said.empty_us)
+                found[place] = min(since_us, found.get(place, since_us))
+        return found
 
     def turn(self, now_us: int, outbox: Outbox) -> Iterator[None]:
         """Publish what has changed; between two slices others may run. What is left out waits for the next turn."""
@@ -141,7 +167,11 @@ class PublishedIncidents:
         now = self._clusters.named(cluster.name)
         if outbox.is_in_step or incident.id not in {one.id for one in now.state.incidents}:
             return  # others ran meanwhile: it has ended, or a step is half done
-        self._said[incident.id] = _Said(now_us, self._mark(standing, now_us), changes)
+        said = self._said.get(incident.id)
+        empty_us = now_us if not counts.evictions else 0 if said is None else said.empty_us
+        self._said[incident.id] = _Said(
+            now_us, self._mark(standing, now_us), changes, evictions=counts.evictions, empty_us=empty_us
+        )
         sequence = self._next_sequence(now, now_us, outbox)
         record = _record(standing, cluster.name, sequence, nodes=nodes, counts=counts, owners=owners, now_us=now_us)
         outbox.send(self._config.incidents_topic, incident.id.encode(), encode(record), INCIDENT_HEADERS)

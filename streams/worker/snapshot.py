@@ -37,7 +37,8 @@ class PartitionView:
         pending: open evictions by cluster, 0 for known clusters without one.
         waiting: due evictions that may not fire, by gate and cluster.
         held: due evictions that a brake or policy holds, by its name and cluster.
-        incidents_since_us: since when the oldest incident waits for a person, by policy and cluster; microseconds UTC.
+        incidents_since_us: since when evictions of an incident wait for a person, the longest, by policy and cluster;
+            microseconds UTC.
         unanswered: evictions that were issued and not answered since, by cluster.
         owed_since_us: since when the oldest eviction is due that has not ended, by cluster; microseconds UTC.
         silent_since_us: append time of the newest heartbeat of each feed that is silent for too long, by cluster.

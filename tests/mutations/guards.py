@@ -91,6 +91,11 @@ OF_GUARDS = (
         (HELD,),
     ),
     Mutation(
+        "say that an incident waits of which nothing is left",
+        (Change(product.PUBLISHED_INCIDENTS, "PublishedIncidents.waiting_since_us", "not said.evictions", "False"),),
+        (PUBLISHED,),
+    ),
+    Mutation(
         "forget an answer with the next revision of the policy",
         (Change(product.STEERING_POLICIES, "StandingPolicy.counts_from_us", "answer.counts_from is None", "True"),),
         (HELD,),

@@ -40,3 +40,13 @@ def test_an_incident_of_owners_says_how_many_may() -> None:
     incident = decode_incident(json.dumps(INCIDENT | {"of": "ownersLosingAll"}))
     (cell,) = (one.cell(incident) for one in incidents_kind(lambda: 0).columns if one.title == "ALLOWED")
     assert cell == "3 owners that lose all"
+
+
+def test_where_nothing_waits_it_asks_for_no_approval() -> None:
+    """As when all have gone while it was approved."""
+    lines = {
+        count: list(incident_lines(decode_incident(json.dumps(INCIDENT | {"evictions": count, "due": 0}))))
+        for count in (0, 1)
+    }
+    assert lines[0][-1] == "nothing waits now; it ends when the taints are gone"
+    assert lines[1][-1].startswith("waits for a person: evictstream incidents approve")

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from evictstream.models.instants import SECOND_US
 from evictstream.models.messages.incident import IncidentState
 from evictstream.streams.partition.published_incidents import RECOUNT_US
 from tests.streams.partition.storms import NODES, THREE, Storm
@@ -83,6 +84,40 @@ def test_numbers_alone_are_said_each_ten_seconds() -> None:
     assert after is not None
     assert (after.nodes, after.evictions) == (NODES - 1, 2 * NODES - 2)
     assert after.sequence > before.sequence
+
+
+def waiting_seconds(world: Storm) -> dict[tuple[str, str], float]:
+    world.publish()
+    since_us = world.logic.published.incidents_since_us(world.now_us)
+    return {place: round((world.now_us - at_us) / SECOND_US) for place, at_us in since_us.items()}
+
+
+@pytest.mark.parametrize("kills", [False, True], ids=["", "a worker is killed"])
+def test_after_an_approval_it_waits_from_its_expiry(kills: bool) -> None:  # noqa: FBT001 - a case
+    world = held_storm()
+    assert waiting_seconds(world) == {("p1", "lab"): 10}
+    world.answer_incident("Approved", seconds=100)
+    world.run(109)
+    assert waiting_seconds(world) == {}
+    if kills:
+        world.die()
+    world.run(150)
+    assert waiting_seconds(world) == {("p1", "lab"): 40}, "what was due later waits"
+
+
+def test_an_incident_without_evictions_waits_for_nobody() -> None:
+    """All have gone while it was approved, and the taint stays."""
+    world = held_storm()
+    world.answer_incident("Approved", seconds=600)
+    world.run(500)
+    for number in range(NODES):
+        for kind in ("stays", "goes"):
+            world.pod_gone(f"{kind}-{number}", number)
+    world.run(2_000)
+    assert waiting_seconds(world) == {}
+    world.pod("late", 0)
+    world.run(2_020)
+    assert waiting_seconds(world) == {("p1", "lab"): 20}
 
 
 @pytest.mark.parametrize("kills", [False, True], ids=["", "a worker is killed before"])
