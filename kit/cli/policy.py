@@ -13,7 +13,7 @@ from evictstream.kit.cli.seeing import present_us
 from evictstream.streams.cli.global_options import global_options
 from evictstream.streams.cli.lists import ListFormat, ListOption, ListPrinter
 from evictstream.streams.cli.output import OutputFormat, OutputOption, print_json, say, warn
-from evictstream.streams.errors import EvictstreamError, ExitCode
+from evictstream.streams.errors import ExitCode, FoundProblemError
 from evictstream.streams.feed.cluster_names import check_cluster_name
 
 if TYPE_CHECKING:
@@ -56,6 +56,7 @@ def apply(
     """
     from evictstream.kit.cli.policy_backstop import read_and_tell_outlasted
     from evictstream.kit.cli.policy_files import read_policy_files
+    from evictstream.kit.cli.policy_names import warn_of_unknown
     from evictstream.kit.cli.policy_revisions import revised
     from evictstream.kit.see.policies import listed_policies
 
@@ -78,7 +79,7 @@ def apply(
             for one in written:
                 verb = "is now" if one.name in written_now else "stays"
                 say(f"policy {one.name} {verb} at revision {revisions[one.name]}")
-    _warn_of_unknown(settings, changed)
+    warn_of_unknown(settings, changed)
     read_and_tell_outlasted(settings, policies, changed)
     return ExitCode.DONE
 
@@ -291,7 +292,11 @@ def _remove_old(writer: SteeringWriter, policies: Policies) -> None:
 
 
 def _preview(settings: Settings, policies: Policies, changed: list[Policy], output: OutputFormat) -> None:
-    """Say what is due now and would be held or released."""
+    """Say what is due now and would be held or released.
+
+    Raises:
+        FoundProblemError: clusters are known, but no row of theirs is here.
+    """
     import msgspec
 
     from evictstream.kit.cli.known_steering import known_steering
@@ -300,6 +305,7 @@ def _preview(settings: Settings, policies: Policies, changed: list[Policy], outp
     from evictstream.kit.see.policies import held_change
     from evictstream.kit.see.steering import Steering
     from evictstream.models.messages.codec import encode
+    from evictstream.streams.broker.published_names import read_published
 
     after, now_us = policies, present_us()
     for policy in changed:
@@ -307,6 +313,11 @@ def _preview(settings: Settings, policies: Policies, changed: list[Policy], outp
     with known_steering(settings) as newest:
         brakes = newest().brakes
     read = read_known_cluster(settings, None)
+    if not read.state.cluster_names() and read_published(settings):
+        raise FoundProblemError(
+            "the state of the clusters is not in this Kafka, so what would be held is not known",
+            next_step="give -b with the address of a region's Kafka; `policy diff` shows the change here",
+        )
     change = held_change(Steering(brakes, policies), Steering(brakes, after), read.state, now_us)
     tell_outlasted_by_policies(settings, after, [one.name for one in changed if one.spec is not None], read.state)
     if output is OutputFormat.JSON:
@@ -322,22 +333,3 @@ def _preview(settings: Settings, policies: Policies, changed: list[Policy], outp
             say(f"{count} evictions of {cluster} that are due now would be {word}")
     if changed and not any(change):
         say("no eviction that is due now would be held or released")
-
-
-def _warn_of_unknown(settings: Settings, changed: list[Policy]) -> None:
-    """Say which patterns of clusters match none that is known; the policy stands all the same."""
-    import fnmatch
-
-    from evictstream.streams.broker.feed_states import read_fed
-
-    patterns = {pattern for policy in changed if policy.spec is not None for pattern in policy.spec.selected.clusters}
-    if not patterns:
-        return
-    try:
-        known = set(read_fed(settings))
-    except EvictstreamError as error:  # the policies stand, whatever happens here
-        warn(f"it could not be checked whether these clusters exist: {error}")
-        return
-    for pattern in sorted(patterns):
-        if not any(fnmatch.fnmatchcase(name, pattern) for name in known):
-            warn(f"no cluster that a feed of this service reads matches {pattern}")

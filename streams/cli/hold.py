@@ -237,9 +237,10 @@ def _warn_of_unknown(regions: Mapping[str, Settings], clusters: Sequence[str]) -
 
 def _known(settings: Settings, clusters: Sequence[str]) -> set[str]:
     from evictstream.streams.broker.feed_states import read_fed
+    from evictstream.streams.broker.published_names import read_published
     from evictstream.streams.cli.known_clusters import read_with_progress
 
-    known = set(read_fed(settings))
+    known = {*read_fed(settings), *read_published(settings)}
     if not known.issuperset(clusters):  # others may feed it
         known.update(read_with_progress(settings, tuple(range(settings.partitions))).names)
     return known

@@ -114,6 +114,7 @@ def test_a_region_decides_while_its_link_is_cut(world: World) -> None:
         # Down: a brake and a policy that are set at the centre hold in the region.
         policy = world.folder / "slow.yaml"
         policy.write_text("name: slow\nwhy: test\nlimit: {rate: 10/s}\n")
+        assert run(centre, "policy", "apply", str(policy), "--dry-run").returncode == 1, "no rows here"
         assert run(centre, "policy", "apply", str(policy)).returncode == 0
         assert run(centre, "hold", *HOLD, "--id", "far").returncode == 0
         until(lambda: brakes(region) == {"far": "Holds"}, "the brake, in the region")

@@ -14,6 +14,7 @@ from evictstream.streams.errors import ExitCode
 from evictstream.streams.settings import Settings
 from tests.harness.rows import State
 from tests.kit.cli.test_policy_files import WHOLE
+from tests.kit.see.test_fleet import level
 from tests.streams.cli.running import run
 
 
@@ -40,7 +41,7 @@ def test_a_policy_is_applied_changed_and_deleted(declared: Settings, tmp_path: P
 
     applied = run(declared, "policy", "apply", file)
     assert applied.stdout == b"policy agents is now at revision 1\n"
-    assert b"no cluster that a feed of this service reads matches prod-*" in applied.stderr
+    assert b"no known cluster matches prod-*" in applied.stderr
     assert run(declared, "policy", "apply", file).stdout == b"policy agents stays at revision 1\n"
     assert run(declared, "policy", "diff", file).returncode == 0
     (policy,) = shown(declared)
@@ -79,6 +80,22 @@ def test_a_policy_that_outlasts_the_backstop_says_so(declared: Settings, tmp_pat
     unread = run(declared, "policy", "apply", str(path), EVICTSTREAM_APPLICATION_ID="nothing")
     assert (unread.returncode, unread.stdout) == (0, b"policy watch is now at revision 3\n")
     assert b"whether the built-in controller goes on before the end is not known: " in unread.stderr
+
+
+@pytest.mark.kafka
+def test_a_centre_knows_clusters_but_not_their_state(declared: Settings, tmp_path: Path) -> None:
+    with open_producer(declared, delivery_seconds=30.0) as producer:
+        producer.send(declared.fleet_topic, key=b"prod-eu-1/", value=level("prod-eu-1")).get(30)
+    path = tmp_path / "p.yaml"
+    path.write_text(WHOLE)
+    dry = run(declared, "policy", "apply", str(path), "--dry-run")
+    assert (dry.returncode, dry.stdout) == (ExitCode.FOUND_PROBLEM, b"")
+    assert b"the state of the clusters is not in this Kafka" in dry.stderr
+    applied = run(declared, "policy", "apply", str(path))
+    assert (applied.returncode, applied.stderr) == (0, b"")
+    held = run(declared, "hold", "--cluster", "prod-eu-1", "--cluster", "prod-eu-2", "--why", "w", "--for", "1m")
+    assert b"nothing is known of the cluster prod-eu-2 yet" in held.stderr
+    assert b"cluster prod-eu-1 yet" not in held.stderr
 
 
 @pytest.mark.kafka
