@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -175,24 +176,24 @@ def _write(
     import msgspec
 
     from evictstream.kit.cli.policy_revisions import answered
+    from evictstream.kit.cli.policy_writing import write_next
     from evictstream.models.instants import SECOND_US, moment_at
-    from evictstream.models.messages.codec import encode
     from evictstream.streams.broker.steering_readers import PoliciesReader
     from evictstream.streams.cli.steering_records import open_records, open_writer
 
     topic = settings.policies_topic
     with open_records(settings, topic, PoliciesReader) as reader, open_writer(settings, topic, reader) as writer:
         if seconds is not None:  # by Kafka's clock, as holds; a revision that answers nothing yet tells it
-            same = answered(reader.policies, policy_name, applied_at=answer.answered_at)
-            writer.append(policy_name, encode(same))
+            write_next(
+                writer, reader, policy_name, lambda now: answered(now, policy_name, applied_at=answer.answered_at)
+            )
             now_us = reader.policies.standing[policy_name].appended_us
             answer = msgspec.structs.replace(
                 answer, answered_at=moment_at(now_us), expires_at=moment_at(now_us + seconds * SECOND_US)
             )
-        policy = answered(
-            reader.policies, policy_name, answer, applied_at=answer.answered_at, standing_ids=standing_ids
-        )
-        writer.append(policy_name, encode(policy))
+        written = partial(answered, applied_at=answer.answered_at, standing_ids=standing_ids)
+        policy = write_next(writer, reader, policy_name, lambda now: written(now, policy_name, answer))
+    assert policy is not None  # noqa: S101 - an answer is always written
     return policy, answer
 
 

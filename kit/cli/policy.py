@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -17,8 +18,9 @@ from evictstream.streams.errors import ExitCode, FoundProblemError
 from evictstream.streams.feed.cluster_names import check_cluster_name
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
+    from evictstream.kit.cli.policy_files import WrittenPolicy
     from evictstream.models.messages.policy import Policy
     from evictstream.models.steering.policies import Policies
     from evictstream.streams.broker.steering_readers import PoliciesReader
@@ -67,8 +69,12 @@ def apply(
         if dry_run:
             _preview(settings, reader.policies, changed, output)
             return ExitCode.DONE
+        differ = {policy.name for policy in changed}
         with _writing(settings, reader) as writer:
-            _write(writer, changed)
+            made = (
+                _write(writer, reader, one.name, partial(_next, one, why=why)) for one in written if one.name in differ
+            )
+            changed = [policy for policy in made if policy is not None]
             _remove_old(writer, reader.policies)
         written_now = {policy.name: policy.revision for policy in changed}
         standing = {one.name: one.policy.revision for one in listed_policies(reader.policies) if one.policy is not None}
@@ -176,7 +182,7 @@ def delete(
                 missing.append(name)
                 continue
             else:
-                _write(writer, [next_revision(name, reader.policies, why=why)])
+                _write(writer, reader, name, partial(next_revision, name, why=why))
             deleted.append(name)
             if output is OutputFormat.TEXT:
                 say(f"deleted policy {name}")
@@ -273,11 +279,19 @@ def _writing(settings: Settings, reader: PoliciesReader) -> Iterator[SteeringWri
         yield writer
 
 
-def _write(writer: SteeringWriter, policies: list[Policy]) -> None:
-    from evictstream.models.messages.codec import encode
+def _next(written: WrittenPolicy, policies: Policies, *, why: str | None) -> Policy | None:
+    """Return the next revision of a policy; None if it stands as it is written."""
+    from evictstream.kit.cli.policy_revisions import revised
 
-    for policy in policies:
-        writer.append(policy.name, encode(policy))
+    return next(iter(revised([written], policies, why)), None)
+
+
+def _write(
+    writer: SteeringWriter, reader: PoliciesReader, name: str, make: Callable[[Policies], Policy | None]
+) -> Policy | None:
+    from evictstream.kit.cli.policy_writing import write_next
+
+    return write_next(writer, reader, name, make)
 
 
 def _remove_old(writer: SteeringWriter, policies: Policies) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import time
-from collections.abc import Container
+from collections.abc import Container, Sized
 
 import msgspec
 
@@ -101,11 +101,7 @@ def answered(
     answers = (*new, *(one for one in standing.kept_answers() if one.incident not in incidents))
     if len(answers) > MOST_INCIDENT_ANSWERS and standing_ids is not None:
         answers = tuple(one for one in answers if one in new or one.incident in standing_ids)
-    if len(answers) > MOST_INCIDENT_ANSWERS:
-        raise FoundProblemError(
-            f"policy {name} has {MOST_INCIDENT_ANSWERS} answers to incidents that have not ended",
-            next_step="take the taints of one of them away, and answer then; evictstream incidents list shows them",
-        )
+    check_room(name, answers)
     return msgspec.structs.replace(
         standing.policy,
         revision=standing.policy.revision + 1,
@@ -114,3 +110,16 @@ def answered(
         earlier=standing.replaced_by(standing.policy.spec, time.time_ns() // 1_000),
         answers=answers,
     )
+
+
+def check_room(name: str, answers: Sized) -> None:
+    """Refuse more answers than a record may have.
+
+    Raises:
+        FoundProblemError: there are more.
+    """
+    if len(answers) > MOST_INCIDENT_ANSWERS:
+        raise FoundProblemError(
+            f"policy {name} has {MOST_INCIDENT_ANSWERS} answers to incidents that have not ended",
+            next_step="take the taints of one of them away, and answer then; evictstream incidents list shows them",
+        )

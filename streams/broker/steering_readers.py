@@ -7,6 +7,7 @@ asks for that age first. Without an answer the view ages, so who cannot read bra
 
 from __future__ import annotations
 
+import collections
 import contextlib
 import math
 import threading
@@ -39,6 +40,9 @@ is cut off from Kafka waits no longer for it."""
 
 _STOP_SECONDS: Final = 1.0
 """For the poll that runs, and to close the connections."""
+
+_READ_JUST_NOW: Final = 100
+"""Records for which it is known what stood before: who writes one asks within moments."""
 
 _RETRY_SECONDS: Final = 0.5
 """After an error of Kafka."""
@@ -73,6 +77,7 @@ class SteeringReader(Generic[_View]):
         self._settings = settings
         self._place = TopicPartition(topic, 0)
         self._fresh_at = -math.inf
+        self._befores: tuple[tuple[int, _View], ...] = ()
         self._left_out = 0
         self._is_available = True
         self._stopped = threading.Event()
@@ -91,6 +96,10 @@ class SteeringReader(Generic[_View]):
     def age_seconds(self) -> float:
         """Return how long ago all records are known to have been read; infinite before the first time."""
         return time.monotonic() - self._fresh_at
+
+    def before(self, offset: int) -> _View | None:
+        """Return what stood before a record that was read just now; None if it is not read yet, or long ago."""
+        return next((view for at, view in self._befores if at == offset), None)
 
     def objection(self) -> str | None:
         """Return why nothing may be evicted now; None if `view` says all."""
@@ -156,6 +165,7 @@ class SteeringReader(Generic[_View]):
         """
         view, is_whole = self._nothing, False
         end, asked_at = None, -math.inf
+        befores: collections.deque[tuple[int, _View]] = collections.deque(maxlen=_READ_JUST_NOW)
         while not self._stopped.is_set():
             try:
                 now = time.monotonic()
@@ -171,12 +181,14 @@ class SteeringReader(Generic[_View]):
                 continue
             for record in polled.get(self._place, ()):
                 self.kafka_time.note_record(record.timestamp)
+                befores.append((record.offset, view))
                 view = view.with_record(record.key, record.value, record.timestamp)
             is_read = end is not None and position is not None and position >= end
             is_whole |= is_read
             self._left_out = consumer.left_out
             if is_whole:  # a part would release what the rest holds
                 self.view = view
+                self._befores = tuple(befores)
             if is_read:
                 self._fresh_at, end = asked_at, None
 

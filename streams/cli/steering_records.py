@@ -78,15 +78,15 @@ class SteeringWriter:
         self._producer = producer
         self._reader = reader
 
-    def append(self, key: str, value: bytes) -> None:
-        """Write a record.
+    def append(self, key: str, value: bytes) -> Any:
+        """Write a record; returns what stood just before it, also if others wrote meanwhile.
 
         Raises:
             BrokerError: Kafka does not take it.
         """
-        before = self._reader.view
-        appended_us = self._send(key, value)
-        self._wait(lambda: self._appended_us(key) >= appended_us or self._is_refused(key, before))
+        offset = self._send(key, value)
+        self._wait(lambda: self._reader.before(offset) is not None)
+        return self._reader.before(offset)
 
     def remove(self, key: str) -> None:
         """Remove the record with a key.
@@ -100,19 +100,11 @@ class SteeringWriter:
     def _wait(self, is_so: Callable[[], bool]) -> None:
         wait_until(self._settings, self._topic, is_so)
 
-    def _is_refused(self, key: str, before: Any) -> bool:
-        view = self._reader.view
-        return view is not before and key in view.unreadable and key not in before.unreadable
-
-    def _appended_us(self, key: str) -> int:
-        found = self._reader.view.standing.get(key)
-        return 0 if found is None else int(found.appended_us)
-
     def _send(self, key: str, value: bytes | None) -> int:
         with our_errors(self._settings, f"write {self._topic}"):
             sent = self._producer.send(self._topic, key=key.encode(), value=value)
-            appended_ms: int = sent.get(RECORD_DELIVERY_SECONDS).timestamp
-        return appended_ms * 1_000
+            offset: int = sent.get(RECORD_DELIVERY_SECONDS).offset
+        return offset
 
 
 @contextlib.contextmanager

@@ -96,6 +96,11 @@ OF_GUARDS = (
         (PUBLISHED,),
     ),
     Mutation(
+        "overwrite what somebody else has written to a policy meanwhile",
+        (Change(product.POLICY_WRITING, "write_next", "_record(before, name) == _record(base, name)", "True"),),
+        ("tests/kit/cli/test_policy_races.py",),
+    ),
+    Mutation(
         "forget an answer with the next revision of the policy",
         (Change(product.STEERING_POLICIES, "StandingPolicy.counts_from_us", "answer.counts_from is None", "True"),),
         (HELD,),

@@ -1,0 +1,98 @@
+"""Writes revisions of policies so that people who write at the same time lose nothing of one another.
+
+A record replaces the one before as a whole, with the answers to incidents, and Kafka appends it whatever came between.
+So each is made from the newest view, and made again if another one had come before it was appended.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import random
+import time
+from collections.abc import Callable, Iterable, Mapping
+from typing import Final
+
+import msgspec
+
+from evictstream.kit.cli.policy_revisions import answered, check_room
+from evictstream.models.messages.codec import encode
+from evictstream.models.messages.incident import IncidentAnswer
+from evictstream.models.messages.policy import Policy
+from evictstream.models.steering.policies import Policies
+from evictstream.streams.broker.steering_readers import PoliciesReader
+from evictstream.streams.cli.steering_records import SteeringWriter
+from evictstream.streams.errors import FoundProblemError
+
+_MOST_TRIES: Final = 5
+_LONGEST_PAUSE_SECONDS: Final = 0.5
+"""Before another try, at random: those who have written at once do not go on at once."""
+
+_FROM_NOW: Final = dt.datetime.max.replace(tzinfo=dt.UTC)
+
+
+def write_next(
+    writer: SteeringWriter, reader: PoliciesReader, name: str, make: Callable[[Policies], Policy | None]
+) -> Policy | None:
+    """Write the next revision of a policy; returns it, or None if there is nothing to write.
+
+    Args:
+        writer: of the topic.
+        reader: of the same.
+        name: of the policy.
+        make: returns the next revision of some policies; None if nothing is to change.
+
+    Raises:
+        FoundProblemError: others write it all the time, or have deleted what was to be changed.
+        BrokerError: Kafka does not take it.
+    """
+    base = reader.policies
+    policy = make(base)
+    if policy is None:
+        return None
+    lost: dict[str, IncidentAnswer] = {}
+    for _ in range(_MOST_TRIES):
+        before: Policies = writer.append(name, encode(policy))
+        if _record(before, name) == _record(base, name):
+            return policy
+        time.sleep(random.uniform(0, _LONGEST_PAUSE_SECONDS))  # noqa: S311 - no secret
+        base = reader.policies
+        newest = _record(base, name)
+        is_own = newest is not None and encode(newest) == encode(policy)
+        made_from = before if is_own else base
+        if name in before.standing:
+            lost = _newest((*lost.values(), *before.standing[name].kept_answers()))
+        revision = max(policy.revision, 0 if newest is None else newest.revision) + 1
+        try:
+            policy = make(made_from) or answered(made_from, name, applied_at=policy.applied_at)
+        except FoundProblemError:
+            deleted = _record(made_from, name)
+            if is_own and deleted is not None:  # others have deleted it, and so it stays
+                writer.append(name, encode(msgspec.structs.replace(deleted, revision=revision)))
+            raise
+        policy = msgspec.structs.replace(_with_answers(policy, lost), revision=revision)
+    raise FoundProblemError(
+        f"others write policy {name} at the same time: what they or you have changed may be lost",
+        next_step="look with `evictstream policy get` and `evictstream incidents list`, and give the command again",
+    )
+
+
+def _record(policies: Policies, name: str) -> Policy | None:
+    standing = policies.standing.get(name)
+    return None if standing is None else standing.policy
+
+
+def _with_answers(policy: Policy, others: Mapping[str, IncidentAnswer]) -> Policy:
+    """Return a policy with the answers of others too; of two to one incident the later one stays."""
+    if policy.spec is None or not others:
+        return policy
+    answers = _newest((*others.values(), *policy.answers))
+    check_room(policy.name, answers)
+    return msgspec.structs.replace(policy, answers=tuple(sorted(answers.values(), key=_counts_from, reverse=True)))
+
+
+def _newest(answers: Iterable[IncidentAnswer]) -> dict[str, IncidentAnswer]:
+    return {one.incident: one for one in sorted(answers, key=_counts_from)}
+
+
+def _counts_from(answer: IncidentAnswer) -> dt.datetime:
+    return answer.counts_from or _FROM_NOW
