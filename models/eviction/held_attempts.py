@@ -63,7 +63,7 @@ def subject_of(aggregate: NodeAggregate, pod: PodState, eviction: Eviction, due:
     """Return an eviction as brakes and policies see it.
 
     What became due after the end of a hold is not spread. An attempt that the executor holds has been due since it was
-    issued, any other one since it is owed.
+    issued, any other one since it is owed. How long a policy may hold at most counts from when the pod has to leave.
 
     Args:
         aggregate: of the pod's node.
@@ -86,6 +86,7 @@ def subject_of(aggregate: NodeAggregate, pod: PodState, eviction: Eviction, due:
         traits=traits,
         known=aggregate.known,
         first_issued_us=_first_issued_us(eviction),
+        leaves_us=max(eviction.owed_us, due.deadline_us),
     )
 
 

@@ -30,6 +30,7 @@ class Subject(NamedTuple):
         traits: owner, priority and group of the pod; None where they are not known.
         known: how many nodes the cluster has; None where nobody has counted them.
         first_issued_us: when it first was in flight; None before, and while it is only observed.
+        leaves_us: since when the pod has to leave: of a repeat long before `due_us`; None if that is the same.
     """
 
     namespace: str
@@ -43,6 +44,11 @@ class Subject(NamedTuple):
     traits: PodTraits | None = None
     known: KnownNodes | None = None
     first_issued_us: int | None = None
+    leaves_us: int | None = None
+
+    def waits_until_us(self, at_most_seconds: int) -> int:
+        """Return until when a hold that lasts so long at most may hold it: a repeat begins no wait of its own."""
+        return (self.due_us if self.leaves_us is None else self.leaves_us) + at_most_seconds * SECOND_US
 
 
 class Hold(NamedTuple):

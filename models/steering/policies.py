@@ -122,7 +122,7 @@ class _Clauses:
             half_seconds = (span.to_us - span.from_us) // 2 // SECOND_US
             open_us = span.from_us + share_us(subject.pod_uid, min(hold.spread_seconds, half_seconds))
         if hold.at_most_seconds is not None:
-            open_us = min(open_us, subject.due_us + hold.at_most_seconds * SECOND_US)
+            open_us = min(open_us, subject.waits_until_us(hold.at_most_seconds))
         return open_us
 
 

@@ -10,7 +10,6 @@ a new owner finds the same.
 
 from typing import Final, NamedTuple
 
-from evictstream.models.instants import SECOND_US
 from evictstream.models.kubernetes.taints import HEALTH_KEYS
 from evictstream.models.messages.policy import PolicyHold, PolicySpec, ZoneOutage
 from evictstream.models.steering.holds import Subject, share_us
@@ -49,7 +48,7 @@ class OutageHold(NamedTuple):
         open_us = None if until_us == STILL else until_us + share_us(subject.pod_uid, self.hold.spread_seconds)
         if self.hold.at_most_seconds is None:
             return open_us
-        latest_us = subject.due_us + self.hold.at_most_seconds * SECOND_US
+        latest_us = subject.waits_until_us(self.hold.at_most_seconds)
         return latest_us if open_us is None else min(open_us, latest_us)
 
     def zones_held(self, known: KnownNodes, now_us: int) -> frozenset[str | None]:

@@ -69,6 +69,11 @@ OF_OUTAGES = (
         (HOLDS,),
     ),
     Mutation(
+        "hold each attempt for the longest time of a hold",
+        (Change(product.HELD_ATTEMPTS, "subject_of", "max(eviction.owed_us, due.deadline_us)", "None"),),
+        (HELD,),
+    ),
+    Mutation(
         "hold other taints in an outage",
         (Change(product.ZONE_HOLDS, "OutageHold.open_us", "subject.taint in HEALTH_KEYS", "True"),),
         (HOLDS,),

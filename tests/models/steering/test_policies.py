@@ -303,6 +303,12 @@ OPENS_US = at("2027-01-15T22:00Z")  # after NOW_US, at 08:00 of that day
         pytest.param({"spreadSeconds": 0}, {"now_us": OPENS_US}, None, id="in a window"),
         pytest.param({}, {"now_us": OPENS_US, "due_us": OPENS_US}, None, id="due in the window"),
         pytest.param({"spreadSeconds": 0, "atMostSeconds": 3_600}, {}, 3_570 * SECOND_US, id="at most an hour"),
+        pytest.param(
+            {"spreadSeconds": 0, "atMostSeconds": 3_600},
+            {"due_us": NOW_US, "leaves_us": TAINTED_US},
+            3_570 * SECOND_US,
+            id="at most an hour in all",
+        ),
     ],
 )
 def test_a_hold_waits_for_a_window(hold_fields: dict[str, Any], facts: dict[str, Any], after_us: int | None) -> None:

@@ -94,6 +94,13 @@ def test_nothing_waits_longer_than_at_most() -> None:
     assert max(one.until_us or 0 for one in untils if one is not None) == TAINTED_US + 40 * SECOND_US
 
 
+def test_a_repeat_waits_no_longer_than_its_first_attempt() -> None:
+    policies = outage(atMostSeconds=40)
+    for leaves_us, until_us in ((TAINTED_US, TAINTED_US + 40 * SECOND_US), (NOW_US - 40 * SECOND_US, None)):
+        found = held(policies, nodes(2, 2), due_us=NOW_US - SECOND_US, leaves_us=leaves_us)
+        assert found == (None if until_us is None else Hold("policy/p/1/hold", until_us))
+
+
 def test_a_deleted_policy_spreads_what_the_outage_held() -> None:
     earlier = [{"spec": {"hold": {"while": ZONE, "spreadSeconds": 20}}}]
     policies = read_policies(policy_record(revision=2, spreadSeconds=20, earlier=earlier))

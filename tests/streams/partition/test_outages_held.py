@@ -117,6 +117,19 @@ def test_a_dark_zone_is_held_and_goes_spread_afterwards(kills: bool) -> None:  #
     assert world.held() == {}
 
 
+def test_a_repeat_begins_no_other_wait_in_an_outage() -> None:
+    world = dark()
+    world.hold(atMostSeconds=60)
+    for number in (0, 1):
+        world.node(number, SICK)
+    world.run(60 + WAIT)
+    world.answer("dark", "Failed")
+    world.run(600)
+    first, second, *_ = world.issued("dark")["n0-p0"]
+    assert first == 60 + WAIT
+    assert second < first + 60
+
+
 @pytest.mark.parametrize("kills", [False, True], ids=["", "a worker is killed"])
 def test_nodes_deleted_in_an_outage_count_for_ten_minutes(kills: bool) -> None:  # noqa: FBT001 - a case
     world = dark(healthy=6)
