@@ -27,6 +27,9 @@ READ_WITHIN_US: Final = 4 * SECOND_US
 _MAY_WAIT: Final = {"limit", "inFlight", "while"}
 """Clauses of policies that hold nothing for sure."""
 
+_LONGEST_SPREAD: Final = 86_400
+"""Seconds; more than a day counts as a day."""
+
 _FOREVER: Final = 1 << 62
 
 
@@ -68,7 +71,7 @@ class BrakeSpell:
 
     def until_us(self, uid: str) -> int:
         """Until when a pod that was due before the end waits."""
-        spread_us = int((self.fields or {}).get("spreadSeconds", 60)) * SECOND_US
+        spread_us = min(int((self.fields or {}).get("spreadSeconds", 60)), _LONGEST_SPREAD) * SECOND_US
         return self.end_us + spread_us * zlib.crc32(uid.encode()) // (1 << 32)
 
 

@@ -20,6 +20,9 @@ LONGEST_BRAKE_ID: Final = 63
 MOST_NAMES_IN_BRAKE: Final = 1_000
 """Names in each list of a brake. Whoever means more clusters than this gives several brakes, or holds all."""
 
+LONGEST_BRAKE_SPREAD_SECONDS: Final = 86_400
+"""A pod that has to leave waits no further day after the end of a brake. More, as a program may write, is this."""
+
 BrakeId = Annotated[str, Meta(pattern=f"^[a-z0-9][a-z0-9-]{{0,{LONGEST_BRAKE_ID - 1}}}$")]
 _Names = Annotated[tuple[NonEmptyText, ...], Meta(max_length=MOST_NAMES_IN_BRAKE)]
 
@@ -41,7 +44,8 @@ class Brake(msgspec.Struct, frozen=True, gc=False, rename="camel", kw_only=True,
     taints: Annotated[_Names, Meta(description="Keys of the taints for which pods would leave.")] = ()
     namespaces: Annotated[_Names, Meta(description="Namespaces of pods.")] = ()
     spread_seconds: Annotated[
-        Count, Meta(description="Over how long evictions that are overdue at its end are spread.")
+        Count,
+        Meta(description="Over how long evictions that are overdue at its end are spread; more than a day is a day."),
     ] = 60
     released_by: Annotated[
         str, Meta(description="Who released it. The append time of the record with this field is when.")
@@ -58,11 +62,13 @@ _decoder: Final = msgspec.json.Decoder(Brake)
 
 
 def decode_brake(text: bytes | str) -> Brake:
-    """Read a brake.
+    """Read a brake. A longer spread than `LONGEST_BRAKE_SPREAD_SECONDS` is read as that.
 
     Raises:
         Unreadable: it is none.
     """
     brake = codec.decode(_decoder, text)
     codec.check_kind(brake.api_version, brake.kind, BRAKE_KIND)
-    return brake
+    if brake.spread_seconds <= LONGEST_BRAKE_SPREAD_SECONDS:
+        return brake
+    return msgspec.structs.replace(brake, spread_seconds=LONGEST_BRAKE_SPREAD_SECONDS)

@@ -18,8 +18,8 @@ from evictstream.models.steering import holds
 from evictstream.models.steering.holds import Hold, Subject, share_us
 
 MOST_BRAKES: Final = 1_000
-"""Brakes that stand at once. Each eviction that is due is compared with all of its cluster, so more would cost more
-than the evictions. What comes beyond it is as a record that cannot be read: everything is held."""
+"""Brakes at once that are not over. Each eviction that is due is compared with all of its cluster, so more would cost
+more than the evictions. What comes beyond it is as a record that cannot be read: everything is held."""
 
 
 class StandingBrake(NamedTuple):
@@ -77,16 +77,27 @@ class Brakes(msgspec.Struct, frozen=True):
     """All brakes that have been read.
 
     Attributes:
-        standing: by id, also those that are over until their records go.
+        standing: by id, also those that are over, until their records go or there are `MOST_BRAKES`.
         unreadable: what is wrong with each record that is no brake, by its key. While there is one, all is held:
             nobody knows what it was to hold.
+        ended: by id, those that were over when there were too many to look at all of them again and again.
     """
 
     standing: Mapping[str, StandingBrake] = {}
     unreadable: Mapping[str, str] = {}
+    ended: Mapping[str, StandingBrake] = {}
 
     def with_record(self, key: bytes | None, value: bytes | None, appended_ms: int) -> "Brakes":
         """Return the brakes after a record of the topic; one without a value removes what had its key."""
+        appended_us = appended_ms * MILLISECOND_US
+        before, ended = self.standing, self.ended
+        if len(before) >= MOST_BRAKES:
+            over = {name: one for name, one in before.items() if one.is_over(appended_us)}
+            if over:
+                before = {name: one for name, one in before.items() if name not in over}
+                ended = {**ended, **over}
+        if ended:
+            ended = {name: one for name, one in ended.items() if name.encode() != key}
 
         def read(name: str, text: bytes, others: Mapping[str, StandingBrake]) -> StandingBrake | str:
             brake = decode_brake(text)
@@ -94,9 +105,14 @@ class Brakes(msgspec.Struct, frozen=True):
                 return "the key is not the id of the brake"
             if len(others) >= MOST_BRAKES:
                 return f"more than {MOST_BRAKES} brakes"
-            return StandingBrake(brake, appended_ms * MILLISECOND_US)
+            return StandingBrake(brake, appended_us)
 
-        return Brakes(*holds.with_record(self.standing, self.unreadable, (key, value), read))
+        return Brakes(*holds.with_record(before, self.unreadable, (key, value), read), ended)
+
+    @property
+    def all(self) -> Mapping[str, StandingBrake]:
+        """All whose records are there, by id."""
+        return {**self.ended, **self.standing}
 
     def objection(self) -> str | None:
         """Return why nothing may be evicted at all: a record cannot be read; None if all can."""

@@ -15,7 +15,7 @@ from evictstream.streams.cli.steering_records import REMEMBERED_SECONDS, Steerin
 from evictstream.streams.settings import Settings
 
 MOST_BRAKES_REMEMBERED: Final = 200
-"""Brakes that are over whose records are kept: they count for the limit of a thousand."""
+"""Brakes that are over whose records are kept, for people who ask what was held."""
 
 
 @contextlib.contextmanager
@@ -60,7 +60,7 @@ class BrakesWriter:
 
     def remove_old(self, now_us: int) -> None:
         """Remove the records of brakes that have been over for `REMEMBERED_SECONDS`, and of all but the newest ones."""
-        over = [one for one in self.brakes.standing.values() if one.is_over(now_us)]
+        over = [one for one in self.brakes.all.values() if one.is_over(now_us)]
         over.sort(key=lambda one: one.appended_us, reverse=True)
         for number, standing in enumerate(over):
             if number >= MOST_BRAKES_REMEMBERED or standing.is_over(now_us - REMEMBERED_SECONDS * SECOND_US):

@@ -27,9 +27,6 @@ if TYPE_CHECKING:
 LONGEST_HOLD_SECONDS = 366 * 86_400
 """Of `--for`: what is held for longer is no incident."""
 
-LONGEST_SPREAD_SECONDS = 86_400
-"""Of `--spread`: a pod that has to leave waits no further day."""
-
 app = typer.Typer(add_completion=False, rich_markup_mode="markdown")
 
 
@@ -83,7 +80,7 @@ def hold(  # noqa: PLR0917 - typer reads options from positional parameters
     * `evictstream hold --cluster prod-eu-1 --zone z-a --why "power work" --until-released`
     * `evictstream hold --taint node.kubernetes.io/unreachable -n shop --why storm --for 30m --spread 10m`
     """
-    from evictstream.models.messages.brake import BRAKE_KIND, Brake
+    from evictstream.models.messages.brake import BRAKE_KIND, LONGEST_BRAKE_SPREAD_SECONDS, Brake
     from evictstream.models.messages.vocabulary import API_VERSION
     from evictstream.streams.cli.backstop import tell_outlasted
     from evictstream.streams.cli.regions import ask_regions, settings_of_regions
@@ -100,7 +97,7 @@ def hold(  # noqa: PLR0917 - typer reads options from positional parameters
     if (lasts is None) != until_released:
         raise WrongUseError("give either --for or --until-released", next_step="for example --for 2h")
     seconds = None if lasts is None else read_limited_length(lasts, option="--for", least=1, most=LONGEST_HOLD_SECONDS)
-    spread_seconds = read_limited_length(spread, option="--spread", least=0, most=LONGEST_SPREAD_SECONDS)
+    spread_seconds = read_limited_length(spread, option="--spread", least=0, most=LONGEST_BRAKE_SPREAD_SECONDS)
     name = _checked_id(brake_id)
     brake = Brake(
         api_version=API_VERSION,
@@ -173,12 +170,14 @@ def _refuse_to_replace(brakes: Brakes, brake: Brake) -> None:
     """Raise `FoundProblemError` if this brake would let go what one of its id holds or spreads, or is one too many."""
     from evictstream.models.steering.brakes import MOST_BRAKES
 
-    if len(brakes.standing) >= MOST_BRAKES:
+    now_us = time.time_ns() // 1_000
+    if sum(not one.is_over(now_us) for name, one in brakes.standing.items() if name != brake.id) >= MOST_BRAKES:
         raise FoundProblemError(
-            f"there are {MOST_BRAKES} brakes", next_step="release some, or write the names into one brake"
+            f"there are {MOST_BRAKES} brakes that are not over",
+            next_step="release some, or write the names into one brake",
         )
     earlier = brakes.standing.get(brake.id)
-    if earlier is None or earlier.is_over(time.time_ns() // 1_000) or _selection(earlier.brake) == _selection(brake):
+    if earlier is None or earlier.is_over(now_us) or _selection(earlier.brake) == _selection(brake):
         return
     raise FoundProblemError(
         f"the brake {brake.id} holds something else", next_step="`evictstream holds` shows it; give another --id"

@@ -95,7 +95,7 @@ def _end(writer: BrakesWriter, name: str, why: str) -> _Released:
     if name in writer.brakes.unreadable:
         writer.remove(name)
         return _Released(name, f"removed brake {name}, which could not be read", instant_text(now_us))
-    standing = writer.brakes.standing.get(name)
+    standing = writer.brakes.all.get(name)
     if standing is None:
         return _Released(name, f"there is no brake {name}; `evictstream holds` shows them")
     if standing.brake.is_released or standing.is_over(now_us):

@@ -9,6 +9,7 @@ from tests.mutations.torture import TORTURE
 
 STEPS = "tests/models/eviction/test_held_attempts.py"
 HELD = "tests/streams/partition/test_held.py"
+BRAKES = "tests/models/steering/test_brakes.py"
 EXECUTING = "tests/models/eviction/test_executing.py"
 ROWS = "tests/models/messages/test_older_readers.py"
 
@@ -35,6 +36,11 @@ OF_BRAKES = (
         "let all go when a brake ends",
         (Change(product.STEERING_BRAKES, "StandingBrake.until_us", "end_us + ...", "end_us"),),
         (HELD, STEPS, TORTURE),
+    ),
+    Mutation(
+        "count brakes that are over for the limit",
+        (Change(product.STEERING_BRAKES, "Brakes.with_record", "one.is_over(appended_us)", "False"),),
+        (BRAKES,),
     ),
     Mutation(
         "look at what is held no more when its brake has changed",

@@ -144,6 +144,25 @@ def test_more_brakes_than_the_limit_object() -> None:
     assert Brakes(standing).with_record(b"x0", record("x0"), 1).objection() is None
 
 
+def test_brakes_that_are_over_do_not_count_for_the_limit() -> None:
+    brakes, at_us, minute_us = NO_BRAKES, NOW_US, 60 * SECOND_US
+    for number in range(MOST_BRAKES + 101):
+        at_us += minute_us
+        value = record(f"x{number}", endsAt=instant_text(at_us + minute_us), spreadSeconds=0)
+        brakes = brakes.with_record(f"x{number}".encode(), value, at_us // MILLISECOND_US)
+        assert brakes.objection() is None
+        assert len(brakes.standing) <= MOST_BRAKES
+    assert len(brakes.all) == MOST_BRAKES + 101
+    assert "x0" not in brakes.with_record(b"x0", None, 1).all
+    assert "x0" in brakes.with_record(b"x0", record("x0"), at_us // MILLISECOND_US).standing
+
+
+def test_a_spread_of_years_counts_as_a_day() -> None:
+    (standing,) = read(record(endsAt=instant_text(NOW_US), spreadSeconds=10**9)).standing.values()
+    assert not standing.is_over(NOW_US + 86_399 * SECOND_US)
+    assert standing.is_over(NOW_US + 86_400 * SECOND_US)
+
+
 def test_a_brake_without_a_record_is_gone() -> None:
     brakes = read(record()).with_record(b"b1", None, 2)
     assert brakes.of_cluster("c1", NOW_US) == ()
