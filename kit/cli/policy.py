@@ -161,7 +161,8 @@ def delete(
 ) -> ExitCode:
     """Delete policies. What they held goes little by little, over their `spread`.
 
-    A policy that cannot be read is removed. Exit code 1 says that one of them is not there.
+    A policy that cannot be read is removed, and what it held goes at once, unless something else holds it. So that it
+    goes little by little, apply the policy again, and delete it then. Exit code 1 says that one of them is not there.
 
     Examples:
 
@@ -176,8 +177,10 @@ def delete(
     with _reading(settings) as reader, _writing(settings, reader) as writer:
         for name in dict.fromkeys(names):
             standing = reader.policies.standing.get(name)
+            sentence = f"deleted policy {name}"
             if name in reader.policies.unreadable:
                 writer.remove(name)
+                sentence = f"removed policy {name}, which could not be read; what nothing else holds goes at once"
             elif standing is None or standing.policy.spec is None:
                 missing.append(name)
                 continue
@@ -185,7 +188,7 @@ def delete(
                 _write(writer, reader, name, partial(next_revision, name, why=why))
             deleted.append(name)
             if output is OutputFormat.TEXT:
-                say(f"deleted policy {name}")
+                say(sentence)
         _remove_old(writer, reader.policies)
     for name in missing:
         warn(f"there is no policy {name}")

@@ -28,7 +28,8 @@ def release(
 ) -> ExitCode:
     """End brakes. What is overdue is spread over the time that the brake says, by default 60 s.
 
-    A brake that cannot be read is removed. Exit code 1 says that one of them is not there, or was over before; with
+    A brake that cannot be read is removed, and everything that is overdue goes at once, unless another brake holds it:
+    set that first. Exit code 1 says that one of them is not there, or was over before; with
     `regions` set, that no region had it, or that a region was not reached.
 
     Examples:
@@ -94,7 +95,8 @@ def _end(writer: BrakesWriter, name: str, why: str) -> _Released:
     now_us = time.time_ns() // 1_000
     if name in writer.brakes.unreadable:
         writer.remove(name)
-        return _Released(name, f"removed brake {name}, which could not be read", instant_text(now_us))
+        sentence = f"removed brake {name}, which could not be read; what nothing else holds goes at once"
+        return _Released(name, sentence, instant_text(now_us))
     standing = writer.brakes.all.get(name)
     if standing is None:
         return _Released(name, f"there is no brake {name}; `evictstream holds` shows them")

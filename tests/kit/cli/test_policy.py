@@ -104,7 +104,9 @@ def test_a_policy_that_cannot_be_read_is_shown_and_removed(declared: Settings) -
         producer.send(declared.policies_topic, key=b"odd", value=b"{").get(30)
     assert [one["name"] for one in shown(declared)] == ["odd"]
     assert b"unreadable: nothing is evicted" in run(declared, "policy", "get").stdout
-    assert run(declared, "policy", "delete", "odd", "--why", "typing error").returncode == 0
+    removed = run(declared, "policy", "delete", "odd", "--why", "typing error")
+    assert removed.returncode == 0
+    assert b"could not be read; what nothing else holds goes at once" in removed.stdout
     assert shown(declared) == []
 
 

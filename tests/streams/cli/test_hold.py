@@ -101,7 +101,9 @@ def test_what_cannot_be_read_is_shown_and_removed(declared: Settings) -> None:
         producer.send(declared.brakes_topic, key=b"odd", value=b"{").get(30)
     (brake,) = shown(declared)
     assert (brake["id"], brake["state"]) == ("odd", "Unreadable")
-    assert run(declared, "release", "odd", *WHY).returncode == 0
+    released = run(declared, "release", "odd", *WHY)
+    assert released.returncode == 0
+    assert b"could not be read; what nothing else holds goes at once" in released.stdout
     assert run(declared, "holds").stderr == b"evictstream: no brakes\n"
 
 
