@@ -11,6 +11,7 @@ became due at once the highest priority first.
 """
 
 import heapq
+import sys
 from collections.abc import Iterator
 from typing import Final
 
@@ -46,7 +47,10 @@ class Slots:
         called: those that have got a slot and have not taken it yet.
         look_at_us: when `Limits` looks at it next; None while it has no reason to.
         number: it is the n-th that was made.
+        period_us: longer than that of any bucket: a slot comes when a pod has gone.
     """
+
+    period_us: Final = sys.maxsize
 
     __slots__ = (
         "_asked",

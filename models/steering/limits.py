@@ -4,9 +4,12 @@ A bucket gets a token each time the rate allows one more eviction, and keeps as 
 takes a token of each bucket that it falls under, at that instant. So between any two instants no more is issued than
 rate * span + burst, whatever comes, and whoever owns the partition: a bucket begins empty with a new owner.
 
-An eviction waits in the buckets from the narrowest scope to the widest, and keeps the tokens that it has got meanwhile.
-The order is the same for all, so none waits for a token that waits for another one. It asks for a token of a wide scope
-only when the narrower ones let it go, so a namespace that has to wait keeps none of the cluster's tokens from others.
+An eviction waits in the buckets from the narrowest scope to the widest, and of one scope from the slowest to the
+fastest. It asks for a token of a wide scope only when the narrower ones let it go, so a namespace that has to wait
+keeps none of the cluster's tokens from others. While it waits it keeps what it has got of slower buckets, and gives
+back what it has got of faster ones: else a slow limit of some would hold up all that share a fast one with them. A
+slot comes when a pod has gone, which may take longer than any token. What is kept is always slower than what is waited
+for, so none waits for a token that waits for another one.
 In one bucket the eviction goes first that has been due longest; of several the one with the highest priority.
 """
 
@@ -49,12 +52,23 @@ class LimitedBy(NamedTuple):
         of: returns the same for another eviction of the cluster; None for one that the policy does not select.
     """
 
-    order: tuple[int, str]
+    order: tuple[int, int, str]
     name: tuple[str, str, PolicyLimit | PolicyInFlight, str]
     limit: PolicyLimit | PolicyInFlight
     by: str
     since_us: int
     of: Callable[[Subject], "LimitedBy | None"] = lambda _: None
+
+
+def order_of(limit: PolicyLimit | PolicyInFlight, policy: str) -> tuple[int, int, str]:
+    """Return `LimitedBy.order`: narrow scopes first, then slow rates; slots last, as tokens of others wait for none."""
+    slowness = 0 if isinstance(limit, PolicyInFlight) else -_period_us(limit)
+    return SCOPES.index(limit.per), slowness, policy
+
+
+def _period_us(limit: PolicyLimit) -> int:
+    """Return how long a token takes, rounded up, so that no rate is exceeded."""
+    return -(-limit.in_seconds * SECOND_US // limit.evictions)
 
 
 def scope_value(limit: PolicyLimit | PolicyInFlight, subject: Subject) -> str:
@@ -84,13 +98,13 @@ class _Bucket:
         called: those that have got a token and have not taken it yet.
         look_at_us: when `Limits` looks at it next; None while it has no reason to.
         number: it is the n-th that was made.
+        period_us: how long a token takes.
     """
 
-    __slots__ = ("_burst", "_empty_us", "_line", "_period_us", "_waiting", "called", "look_at_us", "number")
+    __slots__ = ("_burst", "_empty_us", "_line", "_waiting", "called", "look_at_us", "number", "period_us")
 
     def __init__(self, limit: PolicyLimit, empty_us: int, number: int) -> None:
-        # Rounded up, so that no rate is exceeded.
-        self._period_us = -(-limit.in_seconds * SECOND_US // limit.evictions)
+        self.period_us = _period_us(limit)
         self._burst = limit.burst
         self._empty_us = empty_us  # a bucket with n tokens was empty n periods ago
         self._line: list[tuple[_Rank, PodPlace]] = []
@@ -101,7 +115,7 @@ class _Bucket:
 
     def _free(self, now_us: int) -> int:
         """Count the tokens that no eviction has got."""
-        return min(self._burst, (now_us - self._empty_us) // self._period_us) - len(self.called)
+        return min(self._burst, (now_us - self._empty_us) // self.period_us) - len(self.called)
 
     def get(self, place: PodPlace, _subject: Subject, now_us: int) -> bool:
         """Whether it has got a token, now or before."""
@@ -125,7 +139,7 @@ class _Bucket:
     def take(self, place: PodPlace, _subject: Subject, now_us: int) -> None:
         """Take the token that it has got."""
         self.called.remove(place)
-        self._empty_us = max(self._empty_us, now_us - self._burst * self._period_us) + self._period_us
+        self._empty_us = max(self._empty_us, now_us - self._burst * self.period_us) + self.period_us
 
     def leave(self, place: PodPlace) -> None:
         """Wait no longer, and give back what it has got."""
@@ -147,11 +161,11 @@ class _Bucket:
         """When the next one may get a token; None if none waits, or while all tokens are given."""
         if not self._waiting or len(self.called) >= self._burst:
             return None
-        return self._empty_us + (len(self.called) + 1) * self._period_us
+        return self._empty_us + (len(self.called) + 1) * self.period_us
 
     def is_as_new(self, now_us: int) -> bool:
         """Whether it is full and nothing waits, so that one made later does the same."""
-        return not (self._waiting or self.called) and now_us - self._empty_us >= self._burst * self._period_us
+        return not (self._waiting or self.called) and now_us - self._empty_us >= self._burst * self.period_us
 
 
 class Limits:
@@ -204,6 +218,9 @@ class Limits:
                 bucket.wait(place, subject)
                 self._of[place] = wanted
                 self._look(bucket)
+                for other in wanted:
+                    if other.period_us < bucket.period_us:
+                        self._leave(other, place)
                 return each.by
         for bucket in wanted:
             bucket.take(place, subject, now_us)

@@ -33,7 +33,7 @@ from evictstream.models.messages.policy import (
 from evictstream.models.steering import holds
 from evictstream.models.steering.guards import LOOK_AROUND_US
 from evictstream.models.steering.holds import Hold, Holder, Subject, longest, longest_hold, policy_holder, share_us
-from evictstream.models.steering.limits import SCOPES, LimitedBy, scope_value
+from evictstream.models.steering.limits import LimitedBy, order_of, scope_value
 from evictstream.models.steering.patterns import Patterns, trait_patterns
 from evictstream.models.steering.windows import Windows, is_zone
 from evictstream.models.steering.zone_holds import OutageHold, outage_hold
@@ -286,7 +286,7 @@ class ClusterPolicy(NamedTuple):
 
     def _limited(self, limit: PolicyLimit | PolicyInFlight, subject: Subject) -> LimitedBy:
         return LimitedBy(
-            order=(SCOPES.index(limit.per), self.policy.name),
+            order=order_of(limit, self.policy.name),
             name=(self.policy.name, self.cluster, limit, scope_value(limit, subject)),
             limit=limit,
             by=self._by("limit"),

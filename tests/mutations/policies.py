@@ -70,7 +70,7 @@ OF_POLICIES = (
     ),
     Mutation(
         "give a token twice",
-        (Change(product.STEERING_LIMITS, "_Bucket.take", "max(...) + self._period_us", "self._empty_us"),),
+        (Change(product.STEERING_LIMITS, "_Bucket.take", "max(...) + self.period_us", "self._empty_us"),),
         (LIMITS, LIMITS_HELD),
     ),
     Mutation(
@@ -88,6 +88,16 @@ OF_POLICIES = (
     Mutation(
         "keep the cluster's tokens for a namespace that has to wait",
         (Change(product.STEERING_POLICIES, "limits_on", "sorted(...)", "$0[::-1]"),),
+        (LIMITS,),
+    ),
+    Mutation(
+        "ask for a fast rate before a slow one of its scope",
+        (Change(product.STEERING_LIMITS, "order_of", "-_period_us(limit)", "_period_us(limit)"),),
+        (LIMITS,),
+    ),
+    Mutation(
+        "keep fast tokens while a slow limit is waited for",
+        (Change(product.STEERING_LIMITS, "Limits.ask", "other.period_us < bucket.period_us", "False"),),
         (LIMITS,),
     ),
     Mutation(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 import pytest
 from hypothesis import given
@@ -25,25 +25,36 @@ OLD_US = NOW_US - 86_400 * SECOND_US
 
 
 def limited(limit: PolicyLimit | PolicyInFlight, pod: Subject, *, name: str = "p", since_us: int = OLD_US) -> LimitedBy:
-    order = (limits_module.SCOPES.index(limit.per), name)
+    order = limits_module.order_of(limit, name)
     bucket = (name, "c", limit, scope_value(limit, pod))
     return LimitedBy(order=order, name=bucket, limit=limit, by=f"policy/{name}/1/limit", since_us=since_us)
 
 
 class Line:
-    """Evictions that ask, are called and ask again, one second after the other."""
+    """Evictions that ask, are called and ask again, one second after the other.
 
-    def __init__(self, *limits: PolicyLimit, since_us: int = OLD_US) -> None:
+    `only` has the one namespace that a limit is for, by its number.
+    """
+
+    def __init__(
+        self, *limits: PolicyLimit | PolicyInFlight, since_us: int = OLD_US, only: Mapping[int, str] | None = None
+    ) -> None:
         self.limits = Limits()
         self.limits.begin(since_us)
         self.wanted = limits
+        self.only = only or {}
         self.waiting: dict[PodPlace, Subject] = {}
         self.issued: list[tuple[int, Subject]] = []
 
     def ask(self, pod: Subject, now_us: int) -> str | None:
         place = (b"c/n", pod.pod_uid)
         each = sorted(
-            (limited(limit, pod, name=f"p{n}") for n, limit in enumerate(self.wanted)), key=lambda one: one.order
+            (
+                limited(limit, pod, name=f"p{n}")
+                for n, limit in enumerate(self.wanted)
+                if self.only.get(n, pod.namespace) == pod.namespace
+            ),
+            key=lambda one: one.order,
         )
         by = self.limits.ask(place, pod, each, now_us)
         if by is None:
@@ -239,6 +250,41 @@ def test_policies_say_which_bucket(per: LimitScope) -> None:
     assert one.name == ("b", "c1", PolicyLimit(evictions=5, in_seconds=60, burst=2, per=per, label="rack"), value)
     assert (one.by, one.since_us) == ("policy/b/3/limit", NOW_US)
     assert limits_on(policies.of_cluster("c1"), subject(namespace="bank")) == []
+
+
+SLOW = PolicyLimit(evictions=5, in_seconds=60)
+
+
+@pytest.mark.parametrize(
+    "limits",
+    [
+        pytest.param([PolicyLimit(evictions=2, burst=4), SLOW], id="another rate of the cluster"),
+        pytest.param([PolicyLimit(evictions=2, burst=4, per=NAMESPACE), SLOW], id="a rate of each namespace"),
+        pytest.param([PolicyInFlight(count=4, counts_seconds=2), SLOW], id="slots"),
+        pytest.param([PolicyLimit(evictions=2, burst=4), PolicyInFlight(count=1, counts_seconds=60)], id="no slots"),
+    ],
+)
+def test_a_slow_limit_of_some_holds_up_no_others(limits: list[PolicyLimit | PolicyInFlight]) -> None:
+    """Those of `shop` are due first, and wait for a limit of their own; others share a fast one with them."""
+    line = Line(*limits, only={1: "shop"})
+    for pod in [*pods(100, namespace="shop"), *pods(20, namespace="kube-system", due_us=NOW_US + 200)]:
+        line.ask(pod, NOW_US)
+    line.run_until(NOW_US + 20 * SECOND_US)
+    assert sum(pod.namespace == "kube-system" for _, pod in line.issued) == 20
+    assert 1 <= sum(pod.namespace == "shop" for _, pod in line.issued) <= 3
+    for at_seconds in range(20, 200):
+        line.run_until(NOW_US + at_seconds * SECOND_US)
+    assert sum(pod.namespace == "shop" for _, pod in line.issued) >= 4
+
+
+def test_of_a_scope_slow_rates_are_asked_first() -> None:
+    records = [
+        policy_record(name, spec={"limit": {"evictions": number}})
+        for name, number in (("a", 3), ("b", 1), ("c", 2), ("d", 1))
+    ]
+    records.append(policy_record("0", spec={"inFlight": {"count": 1}}))
+    found = limits_on(read_policies(*records).of_cluster("c1"), subject())
+    assert [one.name[0] for one in found] == ["b", "d", "c", "a", "0"]
 
 
 def test_narrow_scopes_are_asked_first() -> None:
