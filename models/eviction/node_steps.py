@@ -12,6 +12,7 @@ from typing import Final
 import msgspec
 
 from evictstream.models.eviction.future_times import cap_times
+from evictstream.models.eviction.leaving_pods import count_left
 from evictstream.models.eviction.lifecycle import reconcile, remove
 from evictstream.models.eviction.node_standing import node_left
 from evictstream.models.eviction.rule_parameters import RuleParameters
@@ -145,6 +146,7 @@ def forget_slices(
         if number % DELETED_PODS_IN_SLICE == 0:
             yield step.finish_slice()
     aggregate.deleted_pods.clear()
+    aggregate.left = None
     if aggregate.node is not None or aggregate.earlier_nodes:
         aggregate.node = None
         aggregate.earlier_nodes.clear()
@@ -170,7 +172,7 @@ def expire(aggregate: NodeAggregate, now_us: int, rules: RuleParameters) -> Chan
     step = Step(aggregate, rules, at_us=now_us, kind=CauseKind.TIMER, origin=None)
     over = itertools.takewhile(lambda item: item[1].until_us <= now_us, aggregate.deleted_pods.items())
     for uid, _ in list(itertools.islice(over, DELETED_PODS_IN_SLICE)):
-        del aggregate.deleted_pods[uid]
+        count_left(aggregate, aggregate.deleted_pods.pop(uid), -1)
         step.write_deleted_pod(uid, None)
     earlier_nodes = {uid: memory for uid, memory in aggregate.earlier_nodes.items() if memory.until_us > now_us}
     if len(earlier_nodes) != len(aggregate.earlier_nodes):

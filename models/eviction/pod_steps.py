@@ -9,6 +9,7 @@ from typing import Final
 
 from evictstream.models.eviction.executor_queue import ExecutorQueue, held_until_us, is_only_observed
 from evictstream.models.eviction.held_attempts import owed_after_held_us, subject_of
+from evictstream.models.eviction.leaving_pods import count_left
 from evictstream.models.eviction.lifecycle import issue, reconcile, remove
 from evictstream.models.eviction.node_steps import expire
 from evictstream.models.eviction.rendering import render
@@ -251,6 +252,7 @@ def _add(aggregate: NodeAggregate, event: PodEvent, version: Version, rules: Rul
         _remove(step, replaced, version, Verdict.POD_REPLACED)
     if memory is not None:
         del aggregate.deleted_pods[seen.uid]
+        count_left(aggregate, memory, -1)
         step.write_deleted_pod(seen.uid, None)
     pod = PodState(
         uid=seen.uid,

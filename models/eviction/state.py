@@ -6,6 +6,7 @@ so it is lean: structs that the garbage collector does not track, shared tolerat
 derived. Therefore it has no windows: `decision.py` derives them (semantics.md 12.4).
 """
 
+from collections import Counter
 from collections.abc import Collection
 from typing import Protocol
 
@@ -291,6 +292,8 @@ class NodeAggregate:
         counted_node: its state when it was counted (`levels.py`); in memory only, as the next.
         counted_as: its standing in the counts of its cluster.
         counted_in: the zone in whose counts it is; empty for none.
+        left: since when the newest taint of each key is there, and how many deleted pods have left for it; None where
+            nobody counts them (`leaving_pods.py`). In memory only.
     """
 
     __slots__ = (
@@ -305,6 +308,7 @@ class NodeAggregate:
         "first_ordinal",
         "key",
         "known",
+        "left",
         "name",
         "node",
         "orphans",
@@ -338,6 +342,7 @@ class NodeAggregate:
         self.counted_node: NodeState | None = None
         self.counted_as = 0
         self.counted_in = ""
+        self.left: tuple[dict[str, int], Counter[str]] | None = None
         self.workloads: PodCounts | None = None
         self._by_address: dict[str, PodState] | None = None
 

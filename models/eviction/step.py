@@ -9,6 +9,7 @@ import msgspec
 
 from evictstream.models.eviction.built_in_timer import Before
 from evictstream.models.eviction.decision import Coverages
+from evictstream.models.eviction.leaving_pods import count_left
 from evictstream.models.eviction.node_standing import node_standing
 from evictstream.models.eviction.pod_owners import controller_of
 from evictstream.models.eviction.row_keys import RowKind, row_key
@@ -248,7 +249,8 @@ class Step:
         """
         memories = self.aggregate.deleted_pods
         # Popped, so that it is moved to the end: the order is that of forgetting.
-        memory = self._remembered(memories.pop(uid, None), version, opened)
+        before = memories.pop(uid, None)
+        memory = self._remembered(before, version, opened)
         if pod is not None and (done := pod.eviction) is not None:
             owner = controller_of(pod)
             memory = msgspec.structs.replace(
@@ -258,6 +260,8 @@ class Step:
                 owner=None if owner is None else shared_owner(owner),
             )
         memories[uid] = memory
+        count_left(self.aggregate, before, -1)
+        count_left(self.aggregate, memory, 1)
         self.write_deleted_pod(uid, memory)
         self._wake_to_purge(memory)
 

@@ -283,7 +283,7 @@ OF_GUARDS = (
     ),
     Mutation(
         "let pods that have left make room for others",
-        (Change(product.LEAVING_PODS, "_leaving", "memory.evicted_for in since_us", "False"),),
+        (Change(product.LEAVING_PODS, "_has_left", "memory.evicted_for in since_us", "False"),),
         (OF_PODS,),
     ),
     Mutation(
@@ -308,7 +308,7 @@ OF_GUARDS = (
         (
             Change(
                 product.LEAVING_PODS,
-                "_leaving",
+                "_has_left",
                 "memory.evicted_us >= since_us[memory.evicted_for]",
                 "True",
             ),

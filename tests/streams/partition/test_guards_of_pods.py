@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import ValuesView
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
+from evictstream.models.eviction import NodeAggregate
+from evictstream.models.eviction.leaving_pods import leaving_pods
+from evictstream.models.eviction.state import DeletionMemory
 from evictstream.models.steering.incidents import MOST_INCIDENTS
 from evictstream.streams.partition import guarding
+from tests.harness.examples import examples
 from tests.streams.partition.storms import SPREAD, STAY_SECONDS, Storm, names
 
 
@@ -208,3 +215,60 @@ def test_without_such_a_guard_no_pod_is_looked_at() -> None:
     world.run(700)
     guards = world.logic.firing.guarding
     assert (guards.is_on, guards.counts_pods, guards._pods_changed) == (True, False, {})
+
+
+class Watched(dict[str, DeletionMemory]):
+    """Counts how many of what is remembered was looked at."""
+
+    looked = 0
+
+    def values(self) -> ValuesView[DeletionMemory]:  # type: ignore[override]
+        self.looked += len(self)
+        return super().values()
+
+
+def node_of(world: Storm) -> NodeAggregate:
+    found = world.logic.known_node("lab", "n0")
+    assert found is not None
+    return found
+
+
+def test_pods_that_left_are_counted_once_for_all_turns() -> None:
+    world = Storm(1, **guard(1_000))
+    world.storm([0])
+    node, watched = node_of(world), Watched()
+    for number in range(60):
+        if number == 30:
+            watched.update(node.deleted_pods)
+            node.deleted_pods = watched
+        world.pod(f"p{number}", 0)
+        world.run(2 + number)
+        world.pod_gone(f"p{number}", 0)
+        world.run(2.5 + number)
+    assert len(node.deleted_pods) == 60
+    assert leaving_pods(node) == {"agent": 62}
+    assert watched.looked == 0, "31 turns, each with some 45 pods that have left"
+
+
+STEPS = st.lists(st.tuples(st.sampled_from(["pod", "gone", "run", "taint", "untaint", "long"]), st.integers(0, 4)))
+
+
+@given(STEPS)
+@settings(max_examples=examples(40))
+def test_counts_of_left_pods_are_those_of_the_rows(steps: list[tuple[str, int]]) -> None:
+    world, at = Storm(1, **guard(1_000)), 1.0
+    for what, number in steps:
+        if what == "pod":
+            world.pod(f"p{number}", 0)
+        elif what == "gone":
+            world.pod_gone(f"p{number}", 0)
+        elif what == "taint":
+            world.storm([0], key=f"k{number % 2}")
+        elif what == "untaint":
+            world.node(0)
+        at += {"run": 2, "long": 1_900}.get(what, 0)
+        world.run(at)
+        node = node_of(world)
+        found, kept, node.left = leaving_pods(node), node.left, None
+        assert leaving_pods(node) == found
+        node.left = kept
