@@ -115,6 +115,10 @@ class Workloads:
         if not leaving:
             del self._leaving[owner]
 
+    def bound(self, owner: Owner) -> int:
+        """Count the pods of an owner on nodes that neither terminate nor have finished."""
+        return self._bound[owner]
+
     def losses(self) -> Iterator[tuple[int, Owner]]:
         """Give the owners that have changed, each with how many of its pods leave, negative: the least goes first."""
         return ((-len(self._leaving.get(owner, ())), owner) for owner in self.changed)

@@ -6,9 +6,12 @@ Its gates are not asked: what is published is in the log already, and people loo
 from __future__ import annotations
 
 import asyncio
+import collections
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from evictstream.streams.engine.core.partitions import Partitions
     from evictstream.streams.engine.core.ports import Clock
     from evictstream.streams.engine.core.writer import PartitionWriter
@@ -16,6 +19,8 @@ if TYPE_CHECKING:
 
 PUBLISH_SECONDS: Final = 1.0
 """Between two turns, and so between two records of a key. Programs that place pods elsewhere act on seconds."""
+
+_OVER: Final = object()
 
 
 class FleetPublisher:
@@ -29,20 +34,31 @@ class FleetPublisher:
         """Run turns until cancelled."""
         while True:
             await asyncio.sleep(PUBLISH_SECONDS)
-            for writer in list(self._partitions.live()):
-                if writer.live:
-                    await self._turn(writer)
+            await self._turn()
 
-    async def _turn(self, writer: PartitionWriter[ServedPartition]) -> None:
-        """Let one partition publish, and others run between its slices; a full outbox waits for the next turn."""
-        committer = writer.committer
-        try:
-            for _ in writer.logic.published.turn(self._clock.now_us(), committer.outbox):
-                committer.wake()
+    async def _turn(self) -> None:
+        """Let all partitions publish, a slice of each in turn, so that none waits for what a long one counts."""
+        turns = collections.deque(
+            (writer, writer.logic.published.turn(self._clock.now_us(), writer.committer.outbox))
+            for writer in self._partitions.live()
+            if writer.live
+        )
+        while turns:
+            writer, turn = turns.popleft()
+            if self._run_slice(writer, turn):
                 await asyncio.sleep(0)
-                if not (writer.live and committer.has_room):
-                    return
+                if writer.live and writer.committer.has_room:  # a full outbox waits for the next turn
+                    turns.append((writer, turn))
+
+    @staticmethod
+    def _run_slice(writer: PartitionWriter[ServedPartition], turn: Iterator[None]) -> bool:
+        """Run one slice of a partition's turn; returns whether others may run before the next one."""
+        if not writer.live:
+            return False
+        try:
+            is_over = next(turn, _OVER) is _OVER
         except Exception as error:  # noqa: BLE001 - as in `PartitionWriter`: a bug must not move positions on
             writer.fail(error)
-            return
-        committer.wake()
+            return False
+        writer.committer.wake()
+        return not is_over

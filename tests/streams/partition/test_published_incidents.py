@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
-from typing import Any
+from collections.abc import ValuesView
+from typing import Any, ClassVar
 
 import pytest
 
+from evictstream.models.eviction.state import PodState
 from evictstream.models.instants import SECOND_US
 from evictstream.models.messages.incident import IncidentState
 from evictstream.streams.partition.published_incidents import RECOUNT_US
@@ -152,3 +155,47 @@ def test_a_new_owner_says_what_stands() -> None:
     assert after is not None
     assert (after.id, after.since, after.nodes) == (before.id, before.since, before.nodes)
     assert after.sequence > before.sequence
+
+
+class Watched(dict[str, PodState]):
+    """Counts how many pods were looked at."""
+
+    looked: ClassVar[int] = 0
+
+    def values(self) -> ValuesView[PodState]:  # type: ignore[override]
+        Watched.looked += len(self)
+        return super().values()
+
+
+@pytest.mark.parametrize(("topic", "most"), [(None, 2), ("workloads", 1)])
+def test_many_incidents_look_at_each_pod_once(topic: str | None, most: int) -> None:
+    keys = [f"key-{number}" for number in range(NODES)]
+    world = Storm(0)
+    world.config = dataclasses.replace(world.config, workloads_topic=topic)
+    world.die()
+    for number in range(NODES):
+        world.node(number)
+        for name in ("a", "b"):
+            world.pod(f"{name}-{number}", number, 300, owner=f"ReplicaSet/{name if name == 'a' else number}")
+    world.spec = {"guard": {"count": 0, "withinSeconds": 600}}
+    world.apply(world.spec)
+    world.logic.firing.look_at_policies()
+    world.run(0.2)
+    for number, key in enumerate(keys):
+        world.storm([number], key)
+    world.run(10)
+    assert len(world.incidents()) == NODES
+    for node in world.logic.known_nodes():
+        node.pods = Watched(node.pods)
+    Watched.looked = 0
+    world.publish()
+    assert {one.losing_all for one in world.published.values() if one is not None} == {1}
+    assert len(world.published) == NODES
+    assert Watched.looked <= most * 2 * NODES
+
+
+def test_others_run_after_each_incident() -> None:
+    world = Storm(**GUARD)
+    world.storm(range(NODES))
+    world.run(10)
+    assert sum(1 for _ in world.logic.published.turn(world.now_us, world.outbox)) >= 1, "others run after an incident"
