@@ -220,11 +220,13 @@ def test_without_such_a_policy_changes_write_no_history(spec: dict[str, Any] | N
     if spec is not None:
         world.policy(spec={"hold": {"while": CONDITION, "spreadSeconds": 5}} | spec if "for" in spec else spec)
     world.run(1)
+    world.turn()
     for at in range(2, 10):
         for number in range(6):
             world.node(number, HEALTHY if at % 2 else SICK)
         world.run(at)
         world.die()
+        world.turn()
     assert world.cluster_rows == 0
 
 
