@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from evictstream.kit.cli.policy_files import WrittenPolicy
+    from evictstream.kit.see.stored_state import StoredState
     from evictstream.models.messages.policy import Policy
     from evictstream.models.steering.policies import Policies
     from evictstream.streams.broker.steering_readers import PoliciesReader
@@ -67,7 +68,8 @@ def apply(
     with _reading(settings) as reader:
         changed = revised(written, reader.policies, why)
         if dry_run:
-            _preview(settings, reader.policies, changed, output)
+            rows = _preview(settings, reader.policies, changed, output)
+            warn_of_unknown(settings, _of_changed(written, changed), rows)
             return ExitCode.DONE
         differ = {policy.name for policy in changed}
         with _writing(settings, reader) as writer:
@@ -85,8 +87,8 @@ def apply(
             for one in written:
                 verb = "is now" if one.name in written_now else "stays"
                 say(f"policy {one.name} {verb} at revision {revisions[one.name]}")
-    warn_of_unknown(settings, changed)
-    read_and_tell_outlasted(settings, policies, changed)
+    state = read_and_tell_outlasted(settings, policies, changed)
+    warn_of_unknown(settings, _of_changed(written, changed), state)
     return ExitCode.DONE
 
 
@@ -308,8 +310,13 @@ def _remove_old(writer: SteeringWriter, policies: Policies) -> None:
             writer.remove(name)
 
 
-def _preview(settings: Settings, policies: Policies, changed: list[Policy], output: OutputFormat) -> None:
-    """Say what is due now and would be held or released.
+def _of_changed(written: list[WrittenPolicy], changed: list[Policy]) -> list[WrittenPolicy]:
+    names = {policy.name for policy in changed}
+    return [one for one in written if one.name in names]
+
+
+def _preview(settings: Settings, policies: Policies, changed: list[Policy], output: OutputFormat) -> StoredState:
+    """Say what is due now and would be held or released; returns the rows.
 
     Raises:
         FoundProblemError: clusters are known, but no row of theirs is here.
@@ -340,7 +347,7 @@ def _preview(settings: Settings, policies: Policies, changed: list[Policy], outp
     if output is OutputFormat.JSON:
         revisions = [msgspec.to_builtins(policy) for policy in changed]
         print_json({"policies": revisions, **{name: dict(counts) for name, counts in change._asdict().items()}})
-        return
+        return read.state
     for policy in changed:
         say(f"policy {policy.name} would get revision {policy.revision}")
     if not changed:
@@ -350,3 +357,4 @@ def _preview(settings: Settings, policies: Policies, changed: list[Policy], outp
             say(f"{count} evictions of {cluster} that are due now would be {word}")
     if changed and not any(change):
         say("no eviction that is due now would be held or released")
+    return read.state

@@ -18,17 +18,21 @@ if TYPE_CHECKING:
     from evictstream.streams.settings import Settings
 
 
-def read_and_tell_outlasted(settings: Settings, policies: Policies, changed: Iterable[Policy]) -> None:
-    """Say on stderr what policies that were written outlast; they stand, whatever happens here."""
+def read_and_tell_outlasted(settings: Settings, policies: Policies, changed: Iterable[Policy]) -> StoredState | None:
+    """Say on stderr what policies that were written outlast; they stand, whatever happens here.
+
+    Returns the rows; None where they are not needed for this, or could not be read.
+    """
     names = [policy.name for policy in changed if policy.spec is not None and policy.spec.may_hold]
     if not names:
-        return
+        return None
     try:
         state = read_known_cluster(settings, None).state
     except EvictstreamError as error:
         warn_not_known(error)
-        return
+        return None
     tell_outlasted_by_policies(settings, policies, names, state)
+    return state
 
 
 def tell_outlasted_by_policies(

@@ -6,10 +6,11 @@ understood holds something else than its writer thinks.
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, NamedTuple
 
 import msgspec
 from pydantic import BeforeValidator, Field, ValidationError
@@ -28,6 +29,7 @@ from evictstream.models.messages.policy import (
     LONGEST_PATTERN,
     LONGEST_POLICY_NAME,
     MOST_PATTERNS,
+    LimitScope,
     PolicySelection,
     PolicySpec,
     PriorityRange,
@@ -46,6 +48,20 @@ _MOST_TOLD: Final = 10
 """Faults that are told; one wrong indentation makes many."""
 
 
+class WrittenName(NamedTuple):
+    """A pattern of clusters, zones or labels that a file has.
+
+    Attributes:
+        place: where, as `p.yaml:7: for.zones[0]`.
+        field: of which field of a selection it is: `clusters`, `zones` or `nodeLabels`.
+        pattern: it.
+    """
+
+    place: str
+    field: str
+    pattern: str
+
+
 class WrittenPolicy(msgspec.Struct, frozen=True, kw_only=True):
     """A policy as a file has it.
 
@@ -54,12 +70,14 @@ class WrittenPolicy(msgspec.Struct, frozen=True, kw_only=True):
         why: for those who find their evictions held; empty if the file does not say.
         spec: what it does.
         spread_seconds: over how long what it held is spread when it changes.
+        names: of clusters, zones and labels of nodes that it has; some may fit nothing that there is.
     """
 
     name: str
     why: str
     spec: PolicySpec
     spread_seconds: int
+    names: tuple[WrittenName, ...] = ()
 
 
 _Pattern = Annotated[str, Field(min_length=1, max_length=LONGEST_PATTERN)]
@@ -160,7 +178,7 @@ def read_policy_files(paths: Sequence[Path]) -> list[WrittenPolicy]:
             policy, wrong = _read(path, document)
             faults += wrong
             if policy is not None and any(policy.name == other.name for other in found):
-                faults.append(f"{place} there are two policies of the name {policy.name}")
+                faults.append(f"{_place(path, document, ('name',))}: there are two policies of the name {policy.name}")
             elif policy is not None:
                 found.append(policy)
     if faults:
@@ -205,18 +223,30 @@ def _documents(path: Path) -> Iterator[tuple[str, CommentedMap | str]]:
 
 def _read(path: Path, document: CommentedMap) -> tuple[WrittenPolicy | None, list[str]]:
     """Return the policy of a document, or what is wrong with it."""
-    empty = [f"{path}:{_line(document, place)}: {_path(place)} has no value" for place in _empty(document)]
+    empty = [f"{_place(path, document, place)} has no value" for place in _empty(document)]
     if empty:
         return None, empty
     try:
         policy = _Document.model_validate(document).policy()
     except ValidationError as error:
         return None, [
-            f"{path}:{_line(document, one['loc'])}: {_path(one['loc'])} {_words(one)}"
+            f"{_place(path, document, one['loc'])} {_words(one)}"
             for one in error.errors(include_url=False, include_context=False, include_input=False)
         ]
-    first = document.lc.line + 1
-    return policy, [f"{path}:{first}: {policy.name} {fault}" for fault in _contradictions(policy.spec)]
+    faults = [
+        f"{_place(path, document, place)}: {policy.name} {fault}" for place, fault in _contradictions(policy.spec)
+    ]
+    return msgspec.structs.replace(policy, names=tuple(_names(path, document))), faults
+
+
+def _names(path: Path, document: CommentedMap) -> Iterator[WrittenName]:
+    """Yield the names of a document that is a policy."""
+    for part, field in itertools.product(("for", "except"), ("clusters", "zones", "nodeLabels")):
+        for number, pattern in enumerate(document.get(part, {}).get(field, ())):
+            yield WrittenName(_place(path, document, (part, field, number)), field, str(pattern))
+    scope, _, key = str(document.get("limit", {}).get("per", "")).partition("/")
+    if scope == LimitScope.LABEL:
+        yield WrittenName(_place(path, document, ("limit", "per")), "nodeLabels", f"{key}=*")
 
 
 def _empty(document: CommentedMap) -> Iterator[tuple[str, ...]]:
@@ -231,6 +261,11 @@ def _empty(document: CommentedMap) -> Iterator[tuple[str, ...]]:
 def _words(error: Any) -> str:
     message: str = error["msg"]
     return _WORDS.get(error["type"]) or message.removeprefix("Value error, ").removeprefix("Input ")
+
+
+def _place(path: Path, document: CommentedMap, place: Sequence[int | str]) -> str:
+    """Name file, line and path."""
+    return f"{path}:{_line(document, place)}: {_path(place)}".removesuffix(": ")
 
 
 def _path(place: Sequence[int | str]) -> str:
@@ -255,19 +290,20 @@ def _line(document: CommentedMap, place: Sequence[int | str]) -> int:
     return line + 1
 
 
-def _contradictions(spec: PolicySpec) -> Iterator[str]:
+def _contradictions(spec: PolicySpec) -> Iterator[tuple[tuple[str, ...], str]]:
+    """Yield what a policy cannot mean, with the path of the field; none for the whole document."""
     clauses = (spec.settle_seconds, spec.patience_seconds, spec.limit, spec.in_flight, spec.hold, spec.guard)
     guard = spec.guard
     if not (spec.observe or any(clauses)):
-        yield "does nothing: give settle, patience, limit, hold, guard or observe"
+        yield (), "does nothing: give settle, patience, limit, hold, guard or observe"
     if guard is not None and guard.count is None and guard.share_percent is None:
-        yield "guards nothing: give count, share or both in moreThan"
+        yield ("guard", "moreThan"), "guards nothing: give count, share or both in moreThan"
     if spec.observe and any(clauses):
-        yield "observes, so its other clauses say nothing"
+        yield ("observe",), "observes, so its other clauses say nothing"
     if spec.excluded == PolicySelection():
-        yield "has an empty except"
+        yield ("except",), "has an empty except"
     elif spec.excluded is not None and _covers(spec.excluded, spec.selected):
-        yield "selects nothing: except has all that for has"
+        yield ("except",), "selects nothing: except has all that for has"
 
 
 def _covers(excluded: PolicySelection, selected: PolicySelection) -> bool:

@@ -41,7 +41,7 @@ def test_a_policy_is_applied_changed_and_deleted(declared: Settings, tmp_path: P
 
     applied = run(declared, "policy", "apply", file)
     assert applied.stdout == b"policy agents is now at revision 1\n"
-    assert b"no known cluster matches prod-*" in applied.stderr
+    assert f"{file}:4: for.clusters[0]: no known cluster matches prod-*".encode() in applied.stderr
     assert run(declared, "policy", "apply", file).stdout == b"policy agents stays at revision 1\n"
     assert run(declared, "policy", "diff", file).returncode == 0
     (policy,) = shown(declared)
@@ -85,14 +85,19 @@ def test_a_policy_that_outlasts_the_backstop_says_so(declared: Settings, tmp_pat
 @pytest.mark.kafka
 def test_a_centre_knows_clusters_but_not_their_state(declared: Settings, tmp_path: Path) -> None:
     with open_producer(declared, delivery_seconds=30.0) as producer:
-        producer.send(declared.fleet_topic, key=b"prod-eu-1/", value=level("prod-eu-1")).get(30)
+        for zone in ("", "eu-1a"):
+            key, value = f"prod-eu-1/{zone}".encode(), level("prod-eu-1", zone=zone or None)
+            producer.send(declared.fleet_topic, key=key, value=value).get(30)
     path = tmp_path / "p.yaml"
-    path.write_text(WHOLE)
+    path.write_text(
+        "name: a\nwhy: w\nsettle: 5s\nfor: {clusters: [prod-*], zones: [eu-1a, eu-1b], nodeLabels: [a=b]}\n"
+    )
     dry = run(declared, "policy", "apply", str(path), "--dry-run")
     assert (dry.returncode, dry.stdout) == (ExitCode.FOUND_PROBLEM, b"")
     assert b"the state of the clusters is not in this Kafka" in dry.stderr
     applied = run(declared, "policy", "apply", str(path))
-    assert (applied.returncode, applied.stderr) == (0, b"")
+    told = f"evictstream: {path}:4: for.zones[1]: no known node is in a zone eu-1b\n"
+    assert (applied.returncode, applied.stderr.decode()) == (0, told)
     held = run(declared, "hold", "--cluster", "prod-eu-1", "--cluster", "prod-eu-2", "--why", "w", "--for", "1m")
     assert b"nothing is known of the cluster prod-eu-2 yet" in held.stderr
     assert b"cluster prod-eu-1 yet" not in held.stderr

@@ -8,8 +8,10 @@ import msgspec
 import pytest
 
 from evictstream.kit.cli.policy_files import WrittenPolicy, read_policy_files
+from evictstream.kit.cli.policy_names import known_labels, unmatched_names
 from evictstream.kit.cli.policy_table import file_text
 from evictstream.kit.see.policies import clauses_text
+from evictstream.models.messages.fleet import MOST_ZONES
 from evictstream.models.messages.policy import (
     GuardScope,
     HoldCondition,
@@ -27,6 +29,9 @@ from evictstream.models.messages.policy import (
     ZoneOutage,
 )
 from evictstream.streams.errors import WrongUseError
+from evictstream.streams.settings import Settings
+from tests.deploy.test_see_page import state_of
+from tests.harness.rows import State
 from tests.models.steering.test_policies import policy_record
 
 EXAMPLES = Path(__file__).parents[3] / "examples" / "policies"
@@ -70,7 +75,14 @@ def read(folder: Path, text: str) -> list[WrittenPolicy]:
 
 def test_a_file_has_all_fields(tmp_path: Path) -> None:
     (policy,) = read(tmp_path, WHOLE)
-    assert policy == WrittenPolicy(
+    assert [(name.place.partition("p.yaml:")[2], name.pattern) for name in policy.names] == [
+        ("4: for.clusters[0]", "prod-*"),
+        ("8: for.zones[0]", "eu-1a"),
+        ("8: for.zones[1]", "eu-2*"),
+        ("10: for.nodeLabels[0]", "pool=gpu"),
+        ("10: for.nodeLabels[1]", "example.com/rack=r?"),
+    ]
+    assert msgspec.structs.replace(policy, names=()) == WrittenPolicy(
         name="agents",
         why="agents taint their node while they start",
         spec=PolicySpec(
@@ -153,6 +165,57 @@ def test_what_is_in_flight_is_read_written_and_told(
     assert again.spec == policy.spec
 
 
+def test_names_that_nothing_has_are_told_with_their_place(tmp_path: Path) -> None:
+    limited = read(
+        tmp_path,
+        """\
+name: a
+observe: true
+---
+name: b
+for:
+  clusters: [prod, "dev-*", lab]
+  zones:
+  - eu-1a
+  - "eu-2*"
+  nodeLabels: [pool=gpu, "pool=c*"]
+except: {clusters: [gone], zones: [eu-1b], nodeLabels: [rack=r1]}
+limit: {rate: 1/s, per: label/example.com/rack}
+""",
+    )
+    clusters = {"prod": {"eu-1a", "eu-1c"}, "lab": set[str]()}
+    labels = {("pool", "cpu"), ("rack", "r2")}
+    told = [
+        "6: for.clusters[1]: no known cluster matches dev-*",
+        "9: for.zones[1]: no known node is in a zone eu-2*",
+        "10: for.nodeLabels[0]: no known node has a label pool=gpu",
+        "11: except.clusters[0]: no known cluster matches gone",
+        "11: except.zones[0]: no known node is in a zone eu-1b",
+        "11: except.nodeLabels[0]: no known node has a label rack=r1",
+        "12: limit.per: no known node has a label example.com/rack=*",
+    ]
+    assert unmatched_names(limited, clusters, labels) == [f"{tmp_path}/p.yaml:{one}" for one in told]
+    assert [one for one in unmatched_names(limited, clusters, None) if "label" in one] == []
+    many = {"prod": {f"z-{number}" for number in range(MOST_ZONES)}}
+    assert [one for one in unmatched_names(limited, many, labels) if "zone" in one] == []
+
+
+def test_labels_count_only_if_all_are_known() -> None:
+    rows = State(Settings.model_validate({"partitions": 2}))
+    assert known_labels(None) is None
+    assert known_labels(state_of(rows)) is None
+    rows.node("prod", "n-1", zone="eu-1a")
+    rows.node("lab", "n-2", zone="eu-1b")
+    rows.pod("lab", "n-3", "alone")
+    zones = {label[1] for label in known_labels(state_of(rows)) or ()}
+    assert zones == {"eu-1a", "eu-1b"}
+    state = state_of(rows)
+    (prod,) = (one.aggregate for one in state.nodes() if one.aggregate.name == "n-1")
+    assert prod.node is not None
+    prod.node = msgspec.structs.replace(prod.node, labels=None)
+    assert known_labels(state) is None
+
+
 def test_a_file_has_several_policies(tmp_path: Path) -> None:
     found = read(tmp_path, "name: a\nobserve: true\n---\n---\nname: b\nsettle: 5s\n")
     assert [one.name for one in found] == ["a", "b"]
@@ -170,7 +233,11 @@ def test_a_file_has_several_policies(tmp_path: Path) -> None:
         pytest.param("observe: true", ["p.yaml:1: name is missing"], id="no name"),
         pytest.param("name: a\nquota: {by: node}\n", ["p.yaml:2: quota is no field"], id="a later version's clause"),
         pytest.param("name: a\nguard: {within: 5m}\n", ["2: guard.moreThan is missing"], id="a guard of nothing"),
-        pytest.param("name: a\nguard: {moreThan: {}, within: 5m}\n", ["guards nothing"], id="a guard without number"),
+        pytest.param(
+            "name: a\nguard: {moreThan: {}, within: 5m}\n",
+            ["p.yaml:2: guard.moreThan: a guards nothing"],
+            id="a guard without number",
+        ),
         pytest.param("name: a\nguard: {moreThan: {count: 3}}\n", ["2: guard.within is missing"], id="no time"),
         pytest.param(
             "name: a\nguard: {moreThan: {share: 10}, within: 5m}\n", ["moreThan.share is not a share"], id="10"
@@ -232,7 +299,11 @@ def test_a_file_has_several_policies(tmp_path: Path) -> None:
         pytest.param("name: a\nlimit: {rate: 1/s, per: rack}\n", ["p.yaml:2: limit.per"], id="an unknown scope"),
         pytest.param("name: a\nlimit: {rate: 1/s, per: label}\n", ["p.yaml:2: limit.per"], id="a label without key"),
         pytest.param("name: a\nlimit: {rate: 1/s, per: zone/a}\n", ["p.yaml:2: limit.per"], id="a zone with a name"),
-        pytest.param("name: a\nobserve: true\nlimit: {rate: 1/s}\n", ["a observes, so"], id="limited and observed"),
+        pytest.param(
+            "name: a\nobserve: true\nlimit: {rate: 1/s}\n",
+            ["p.yaml:2: observe: a observes, so"],
+            id="limited and observed",
+        ),
         pytest.param("name: a\nlimit: {atMost: {}}\n", ["2: limit.atMost needs a count"], id="no number at once"),
         pytest.param("name: a\nlimit: {atMost: {count: 0}}\n", ["2: limit.atMost.count"], id="none at once"),
         pytest.param("name: a\nlimit: {atMost: {share: 5%}}\n", ["limit has a share, which is"], id="share of pods"),
@@ -278,7 +349,7 @@ def test_a_file_has_several_policies(tmp_path: Path) -> None:
         pytest.param("name: a\nobserve: true\nfor: {priority: {below: 2147483649}}\n", ["3: for.prio"], id="too high"),
         pytest.param(
             "name: a\nobserve: true\nfor: {priority: {below: 5}}\nexcept: {priority: {below: 5}}\n",
-            ["selects nothing"],
+            ["p.yaml:4: except: a selects nothing"],
             id="no priority left",
         ),
         pytest.param(
@@ -288,14 +359,20 @@ def test_a_file_has_several_policies(tmp_path: Path) -> None:
         pytest.param("name: a\nobserve: true\nfor:\n  nodes: []\n", ["p.yaml:4: for.nodes"], id="an empty list"),
         pytest.param("name: a\nobserve: true\nfor: x\n", ["p.yaml:3: for has no fields"], id="no fields"),
         pytest.param("name: a\n", ["p.yaml:1: a does nothing"], id="no clause"),
-        pytest.param("name: a\nobserve: true\nsettle: 5s\n", ["a observes, so its other clauses"], id="contradiction"),
-        pytest.param("name: a\nobserve: true\nexcept: {}\n", ["a has an empty except"], id="nothing excluded"),
+        pytest.param(
+            "name: a\nobserve: true\nsettle: 5s\n", ["2: observe: a observes, so its other clauses"], id="contradiction"
+        ),
+        pytest.param(
+            "name: a\nobserve: true\nexcept: {}\n", ["p.yaml:3: except: a has an empty except"], id="nothing excluded"
+        ),
         pytest.param(
             "name: a\nobserve: true\nfor: {nodes: [x]}\nexcept: {nodes: [x, y]}\n",
-            ["selects nothing"],
+            ["p.yaml:4: except: a selects nothing"],
             id="nothing left",
         ),
-        pytest.param("name: a\nobserve: true\n---\nname: a\nobserve: true\n", ["p.yaml:4: there are two"], id="twice"),
+        pytest.param(
+            "name: a\nobserve: true\n---\nname: a\nobserve: true\n", ["p.yaml:4: name: there are two"], id="twice"
+        ),
         pytest.param("name: a\nobserve: true\nexcept:\n", ["3: except has no value"], id="an empty except"),
         pytest.param("name: a\nobserve: true\nfor:\n  taints:\n", ["4: for.taints has no value"], id="no taints"),
         pytest.param("%YAML 1.1\n---\nname: a\nobserve: yes\n", ["a line begins with %"], id="another YAML"),
