@@ -239,6 +239,11 @@ OF_GROUP_AND_BROKERS = (
         (f"{LONG_RUNS}::test_connections_that_went_dead_without_a_word_lose_no_transaction",),
     ),
     Mutation(
+        "let a takeover open that a newer one has followed",
+        (Change(product.PARTITIONS, "Partitions._open", "rebalances != self._rebalances", "False"),),
+        ("tests/streams/engine/test_repairs.py::test_a_takeover_that_was_not_cancelled_in_time_opens_nothing",),
+    ),
+    Mutation(
         "give a worker in reserve no age",
         (Change(product.WAITS, "WorkerWaits.confirmed_in_reserve", "self.heartbeat.begin(now)", "pass"),),
         (f"{LONG_RUNS}::test_a_worker_without_partitions_ages_while_its_group_is_silent",),

@@ -97,6 +97,7 @@ class Partitions(Generic[Logic]):
         self._generation = -1
         self._is_closed = False
         self._is_assigning = False  # from a revocation until the assignment that follows is done
+        self._rebalances = 0  # takeovers that began before the newest one open nothing
         self._crashing: set[asyncio.Task[None]] = set()
 
     @property
@@ -147,6 +148,7 @@ class Partitions(Generic[Logic]):
     async def revoked(self) -> None:
         """Cancel all repairs: a rebalance has begun, and none may fence a worker before the assignment is known."""
         self._is_assigning = True
+        self._rebalances += 1
         self.lease.drop()
         self.waits.rebalancing(self._monotonic())
         repairs = [repair for slot in self._slots.values() if (repair := slot.cancel_repair()) is not None]
@@ -154,6 +156,7 @@ class Partitions(Generic[Logic]):
 
     async def assign(self, numbers: set[int], generation: int) -> None:
         """Bring the slots in line with an assignment. Cancelled by the next rebalance at any point."""
+        rebalances = self._rebalances
         unbroken = generation in (self._generation, self._generation + 1)  # the same one again: a takeover has failed
         self._is_assigning = True
         self._generation = generation
@@ -161,7 +164,7 @@ class Partitions(Generic[Logic]):
         self._slots = {number: before.get(number) or self._new_slot(number) for number in sorted(numbers)}
         kept = {n for n, slot in self._slots.items() if slot.state is SlotState.LIVE and unbroken}
         await self._drop([slot for number, slot in before.items() if number not in kept])
-        await self._open([slot for number, slot in self._slots.items() if number not in kept])
+        await self._open([slot for number, slot in self._slots.items() if number not in kept], rebalances)
         self._is_assigning = False
         for slot in self._slots.values():
             slot.forget_failures()
@@ -190,7 +193,13 @@ class Partitions(Generic[Logic]):
             on_step=self._on_step,
         )
 
-    async def _open(self, slots: list[PartitionSlot[Logic]]) -> None:
+    async def _open(self, slots: list[PartitionSlot[Logic]], rebalances: int) -> None:
+        """Take slots over and open them, unless a rebalance has come since there were so many.
+
+        Raises:
+            CancelledError: one has. It has cancelled this takeover, but `asyncio.wait_for` of Python 3.11 swallows that
+                where what it waits for is done at the same moment.
+        """
         if not slots:
             return
         by_number = {slot.partition: slot for slot in slots}
@@ -209,9 +218,13 @@ class Partitions(Generic[Logic]):
             for slot in slots:
                 slot.abandon_takeover()
             raise
-        if self._is_closed:
+        if self._is_closed or rebalances != self._rebalances:
             await asyncio.gather(*(takeover.producer.close() for takeover in takeovers))
-            return
+            if self._is_closed:
+                return
+            for slot in slots:
+                slot.abandon_takeover()
+            raise asyncio.CancelledError
         self.takeovers += len(takeovers)
         opened = [(by_number[takeover.partition].open(takeover), takeover) for takeover in takeovers]
         for writer, takeover in opened:
@@ -267,10 +280,11 @@ class Partitions(Generic[Logic]):
         """Take one partition over again, as soon as the group has confirmed that it is assigned to this worker."""
         try:
             while True:
+                rebalances = self._rebalances
                 await self._drop([slot])
                 await self.confirmed_since(self._monotonic())
                 try:
-                    await self._open([slot])
+                    await self._open([slot], rebalances)
                     if (writer := slot.writer) is not None:
                         await self._seek([writer])
                 except PartitionLostError as error:

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import dataclasses
 import gc
 import time
 import weakref
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from typing import Any
+
+import pytest
 
 from evictstream.streams.engine.clock import SYSTEM_CLOCK
+from evictstream.streams.engine.core import partitions as partitions_module
 from evictstream.streams.engine.core.config import EngineConfig
 from evictstream.streams.engine.core.ownership import Ownership
 from evictstream.streams.engine.core.partitions import CONFIRM_POLL_SECONDS, Partitions
+from evictstream.streams.engine.core.takeover import Takeover, take_over
 from evictstream.streams.engine.core.writer import PartitionWriter
 from evictstream.streams.engine.kafka.clients import KafkaClients
 from evictstream.streams.errors import PartitionLostError
@@ -136,6 +142,41 @@ def test_a_takeover_waits_for_no_offsets_of_others(config: EngineConfig) -> None
         assert [writer.partition for writer in partitions.live()] == [1]
 
     assert run(config, lambda _: None, test, confirms=False) == []
+
+
+def test_a_takeover_that_was_not_cancelled_in_time_opens_nothing(
+    config: EngineConfig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The next rebalance takes over already, and `wait_for` of the first takeover has swallowed the cancellation."""
+    first_is_done, second_begins = asyncio.Event(), asyncio.Event()
+    superseded: list[Takeover[Any]] = []
+
+    async def overlapping(numbers: Iterable[int], **how: Any) -> list[Takeover[Any]]:
+        if first_is_done.is_set():
+            second_begins.set()
+            return await take_over(numbers, **how)
+        superseded.extend(await take_over(numbers, **how))
+        first_is_done.set()
+        with contextlib.suppress(asyncio.CancelledError):
+            await second_begins.wait()
+        await second_begins.wait()
+        return superseded
+
+    async def test(partitions: Partitions[OffsetLogic]) -> None:
+        async def done(_generation: int = 0) -> None:
+            pass
+
+        monkeypatch.setattr(partitions_module, "take_over", overlapping)
+        ownership = Ownership(partitions, partitions._group, SYSTEM_CLOCK)
+        first = asyncio.create_task(ownership.take_over({0}, 1_000, resume=done, commit=done))
+        await first_is_done.wait()
+        first.cancel()
+        await ownership.take_over({0}, 1_002, resume=done, commit=done)
+        assert first.cancelled()
+        (writer,) = partitions.live()
+        assert writer.logic is not superseded[0].logic
+
+    assert run(config, lambda _: None, test) == []
 
 
 def test_a_partition_that_is_given_away_is_let_go(config: EngineConfig) -> None:
