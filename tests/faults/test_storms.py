@@ -52,7 +52,7 @@ def test_nodes_of_a_storm_have_zones_and_some_move() -> None:
     assert 0 < sum(len(of_node) > 1 for of_node in zones.values()) < len(zones) / 4
 
 
-@pytest.mark.parametrize("seed", [21, 45, 268, 532, 858])
+@pytest.mark.parametrize("seed", [21, 45, 248, 268, 532, 858])
 def test_what_an_incident_holds_goes_when_it_may(seed: int) -> None:
     (outcome,) = simulate_many([seed], kinds=SIMULATED_KINDS, processes=1)
     assert [str(found) for found in outcome.violations] == []

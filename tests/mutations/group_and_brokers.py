@@ -363,7 +363,7 @@ OF_GROUP_AND_BROKERS = (
     Mutation(
         "commit whatever hangs in changelogs",
         (Change(product.MARKERS, "Markers.end_rows", "0 < transaction <= newest", "True"),),
-        (MARKERS, LEFT_OPEN),
+        (MARKERS,),
     ),
     Mutation(
         "take another application's messages for ours",

@@ -30,7 +30,7 @@ OF_REQUESTS = (
     Mutation(
         "withdraw nothing that an earlier executor has left",
         (Change(product.COMMAND_ANSWERS, "CommandAnswers._release_requests", "not known", "True"),),
-        (f"{MODE}::test_a_brake_withdraws_and_its_end_asks_again", DISORDER),
+        (f"{MODE}::test_a_brake_withdraws_and_its_end_asks_again",),
     ),
     Mutation(
         "leave a request to its fate after one failure",

@@ -245,7 +245,7 @@ BY_TORTURE = (
     ),
     Mutation(
         "torture: count only pods that are still there",
-        (Change(product.LEAVING_PODS, "_leaving", "aggregate.deleted_pods.values()", "()"),),
+        (Change(product.LEAVING_PODS, "leaving_pods", "found.update(aggregate.left[1])", "pass"),),
         (STORMS,),
     ),
     Mutation(
