@@ -11,7 +11,7 @@ import json
 import zlib
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
 
 from evictstream.kit.oracle.guard_parts import CountedPart
@@ -43,6 +43,8 @@ class GuardRevision:
         spread_us: over how long what only an earlier revision held is spread.
         earlier: earlier revisions and when they ended.
         answers: to incidents, by id.
+        lost: incidents that an earlier revision answers, and this one does not. A worker that has read that revision
+            waits for a person, even after the incident would be let go.
     """
 
     from_us: int
@@ -52,6 +54,7 @@ class GuardRevision:
     spread_us: int = 0
     earlier: tuple[tuple[Json, int], ...] = ()
     answers: Mapping[str, Answer]
+    lost: frozenset[str] = frozenset()
 
     def guard_of(self, cluster: str, taint: str, namespace: str | None = None) -> Json | None:
         """Give its guard, if it is about such evictions; without a namespace, of some namespace."""
@@ -104,8 +107,12 @@ def guard_revisions(records: Iterable[KeyedRecord]) -> dict[str, list[GuardRevis
     found = {}
     for name, of_key in by_key.items():
         times = [*(record.settled_us for record in of_key), NEVER_US]
-        nothing = GuardRevision(from_us=0, to_us=times[0], answers={})
-        found[name] = [nothing, *(_revision(record, to_us) for record, to_us in zip(of_key, times[1:], strict=True))]
+        found[name] = revisions = [GuardRevision(from_us=0, to_us=times[0], answers={})]
+        answered: set[str] = set()
+        for record, next_us in zip(of_key, times[1:], strict=True):
+            revision = _revision(record, next_us)
+            revisions.append(replace(revision, lost=frozenset(answered - revision.answers.keys())))
+            answered.update(revision.answers)
     return found
 
 

@@ -316,7 +316,9 @@ class PodGuards:
             for from_us, to_us in self.log.spells_in(self.cluster, self.node, incident.part):
                 begin_us = max(min(incident.opened_us, incident.first_us), revision.from_us, from_us)
                 end_us = min(incident.ended_us, revision.to_us, to_us)
-                if answer is None:
+                if incident.id in revision.lost:
+                    yield begin_us, end_us
+                elif answer is None:
                     yield begin_us, min(end_us, release_us + share_us)
                 elif not answer.is_approval:
                     yield begin_us, end_us

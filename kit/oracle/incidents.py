@@ -104,30 +104,36 @@ def _check_states(log: GuardLog, incident: SeenIncident) -> Iterator[Violation]:
     for _, said in incident.said if log.is_one_clock else ():
         at_us, early_us = to_us(said["at"]), log.early_us
         states = {
-            _state(revision, incident, now_us)
+            state
             for revision in log.policies.get(incident.policy, ())
             if revision.from_us <= at_us + early_us
             and (revision.to_us >= at_us - READ_WITHIN_US - early_us or revision.number == said.get("revision", -1))
             for now_us in (at_us - early_us, at_us, at_us + early_us)
+            for state in _states(revision, incident, now_us)
         }
         if said["state"] not in states:
             yield _wrong(
                 "incident in a wrong state",
                 incident,
-                f"at {said['at']}: {said['state']}, not {sorted(filter(None, states))}",
+                f"at {said['at']}: {said['state']}, not {sorted(states)}",
             )
 
 
-def _state(revision: GuardRevision, incident: SeenIncident, now_us: int) -> str | None:
+def _states(revision: GuardRevision, incident: SeenIncident, now_us: int) -> Iterator[str]:
     guard: Json | None = revision.guard_of(incident.cluster, incident.taint)
     if guard is None:
-        return None
+        return
     answer = revision.answers.get(incident.id)
     if answer is not None and not answer.is_approval:
-        return "Rejected"
-    if answer is not None and now_us < answer.expires_us:
-        return "Approved"
-    return "Waiting" if now_us < released_us(incident, guard) else "Released"
+        yield "Rejected"
+    elif answer is not None and now_us < answer.expires_us:
+        yield "Approved"
+    else:
+        is_released = now_us >= released_us(incident, guard)
+        if not is_released or incident.id in revision.lost:
+            yield "Waiting"
+        if is_released:
+            yield "Released"
 
 
 def _wrong(rule: str, incident: SeenIncident, text: str) -> Violation:

@@ -88,9 +88,6 @@ def judge(
         )
     violations += check_incidents(guards, ended_at_us=ended_at_us, slack_us=limits.slack_us)
     for (cluster, node), of_node in nodes.items():
-        for uid in {command.pod_uid for command in of_node.commands} - set(pod_histories(node, of_node.pods).pods):
-            text = "commands about a pod that was never there"
-            violations.append(Violation("unfounded", text, cluster=cluster, node=node, pod_uid=uid))
         facts = RunFacts(
             limits=limits,
             ended_at_us=ended_at_us,
@@ -159,7 +156,8 @@ def _dead_ends(
     nodes = node_history(reading[0], facts.limits, of_node.ready)
     histories = pod_histories(of_node.name, reading[1])
     dead_ends: dict[str, DeadEnd] = {}
-    for uid in histories.pods if only is None else only:
+    commanded = (command.pod_uid for command in of_node.commands)
+    for uid in dict.fromkeys((*histories.pods, *commanded)) if only is None else only:
         states = histories.pods[uid].states if uid in histories.pods else NEVER_SEEN
         namespace = histories.pods[uid].namespace if uid in histories.pods else ""
         braked = PodBrakes(facts.cluster, namespace, uid, facts.brakes)

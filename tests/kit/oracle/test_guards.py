@@ -234,6 +234,22 @@ def test_an_incident_says_what_people_have_said() -> None:
     assert rules(answered(30, "Rejected").incident(35, "Waiting")) == {"incident in a wrong state"}
 
 
+def test_a_lost_answer_lets_its_incident_wait() -> None:
+    def lost() -> Story:
+        answer = {"incident": "i", "verdict": "Rejected"}
+        return waiting(guarding(9)).policy(12, guarding(9), answer).policy(17, guarding(9))
+
+    assert rules(lost()) == set(), "seed 53744"
+    assert rules(lost().incident(35, "Waiting")) == set()
+    assert rules(lost().incident(35, "Released")) == set(), "the answer may have come and gone unseen"
+    assert rules(done(lost(), 19.5)) == HELD
+    assert rules(done(lost(), 20.01)) == set()
+    assert rules(waiting(guarding(9)).policy(17, guarding(9)).incident(35, "Waiting")) == {
+        "incident in a wrong state",
+        "not issued",
+    }
+
+
 def test_a_worker_that_stood_still_says_what_it_knew() -> None:
     def said(**fields: Any) -> Story:
         return answered(30, "Rejected", revision=2).incident(41, "Waiting", **fields)

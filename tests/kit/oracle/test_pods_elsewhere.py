@@ -64,6 +64,19 @@ def test_who_does_not_take_the_name_ends_nothing(_: str, tell: Callable[[], Stor
     assert tell().say("Cancel", 12.1, verdict="PodReplaced").violations() != []
 
 
+def test_a_pod_that_a_successor_overtook_may_be_taken() -> None:
+    """The newer version changed nothing, so it may be forgotten when a worker ends."""
+
+    def overtaken() -> Story:
+        story = elsewhere(elsewhere(Story(), 5, version=50), 6, version=70)
+        return story.pod(9, tolerating(5), version=60).node(10, TAINT)
+
+    assert overtaken().violations() == []
+    assert gone(overtaken().say("Schedule", 10.1)).violations() != []
+    assert gone(overtaken().say("Schedule", 10.1)).violations(may_forget=True) == [], "seed 54504"
+    assert gone(overtaken().say("Schedule", 10.1, 13)).violations(may_forget=True) != []
+
+
 def test_what_was_issued_is_done_when_the_name_is_taken() -> None:
     assert elsewhere(scheduled().say("Evict", 15.01), 16).violations() == []
     assert {one.rule for one in scheduled().say("Evict", 15.01).violations()} == {"not repeated"}
