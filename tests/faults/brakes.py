@@ -13,28 +13,17 @@ no worker is killed. Exit code 1 if a promise is broken: p99 of the first over 1
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import itertools
-import json
-import logging
 import sys
-import tempfile
 import threading
 import time
-import uuid
 from pathlib import Path
-from random import Random
 from typing import NamedTuple
 
-import structlog
-
 from evictstream.kit.conformance.brake_rules import write_brake
-from evictstream.streams.broker.admin import declare_topics
-from evictstream.streams.broker.embedded import EmbeddedBroker
-from evictstream.streams.settings import Settings
 from tests.faults.leaving import LeavingApi, kubeconfig_of, share, wait_for
-from tests.faults.loop.real import SETTINGS
+from tests.faults.storm_processes import StormProcesses, run_storm, storm_options
 from tests.harness.product_process import ProductProcess
 
 STORM, CALM = "storm", "calm"
@@ -104,16 +93,11 @@ class Tries(NamedTuple):
         }
 
 
-class BrakedStorm:
+class BrakedStorm(StormProcesses):
     """One run."""
 
     def __init__(self, servers: str, folder: Path, *, pods: int, seed: int) -> None:
-        mine = f"b{seed}-{uuid.uuid4().hex[:6]}"
-        names = {"bootstrap_servers": servers, "topic_prefix": f"{mine}.", "application_id": mine}
-        self.settings = Settings.model_validate(SETTINGS | names)
-        declare_topics(self.settings).raise_if_breaking()
-        self._folder = folder
-        self._draw = Random(seed)
+        super().__init__(servers, folder, seed=seed)
         self._storm = LeavingApi(-(-pods // PODS_PER_NODE))
         self._calm = LeavingApi(CALM_NODES)
         self._pods = pods
@@ -124,12 +108,12 @@ class BrakedStorm:
             for api in (self._storm, self._calm):
                 stack.enter_context(api)
             of_clusters = tuple(word for name in (STORM, CALM) for word in ("--cluster", f"{name}={name}"))
-            file = self._folder / "kubeconfig"
+            file = self.folder / "kubeconfig"
             file.write_text(kubeconfig_of({STORM: self._storm, CALM: self._calm}))
             where = (*of_clusters, "--kubeconfig", str(file))
-            workers = [self._start(stack, f"worker-{number}", "worker") for number in range(2)]
-            self._start(stack, "feed", "feed", *where)
-            self._start(stack, "executor", "execute", *where, "--mode", "delete", "--events", "none")
+            workers = [self.start(stack, f"worker-{number}", "worker") for number in range(2)]
+            self.start(stack, "feed", "feed", *where)
+            self.start(stack, "executor", "execute", *where, "--mode", "delete", "--events", "none")
             self._storm.lasts = True
             for number in range(self._pods):
                 self._storm.put_pod(f"n-{number // PODS_PER_NODE}")
@@ -141,7 +125,7 @@ class BrakedStorm:
             braked_at = time.time()
             stops = [self._try(number) for number in range(tries // 2)]
             killed_at = time.time()
-            stops += [self._try(number, worker=self._draw.choice(workers)) for number in range(tries // 2, tries)]
+            stops += [self._try(number, worker=self.draw.choice(workers)) for number in range(tries // 2, tries)]
             self._storm.lasts = False
             self._is_over.set()
             calm.join()
@@ -162,16 +146,13 @@ class BrakedStorm:
         self._wait_for_more_deletes()
         if worker is not None:
             worker.kill_and_start()
-        name, selection = f"try-{number}", self._draw.choice(SELECTIONS)
-        fields = {**selection, "spreadSeconds": self._draw.choice((0, 3))}
+        name, selection = f"try-{number}", self.draw.choice(SELECTIONS)
+        fields = {**selection, "spreadSeconds": self.draw.choice((0, 3))}
         appended_at = write_brake(self.settings, name, STORM, **fields)
         time.sleep(HELD_SECONDS)
         late = [one.at - appended_at for one in self._storm.deleted[-2_000:] if one.at > appended_at]
         write_brake(self.settings, name, STORM, **fields, releasedBy="the test")
         return max(late, default=0.0)
-
-    def _start(self, stack: contextlib.ExitStack, name: str, *arguments: str) -> ProductProcess:
-        return stack.enter_context(ProductProcess(self.settings, *arguments, log=self._folder / f"{name}.log"))
 
     def _put_calm_pods(self) -> None:
         for number in itertools.count():
@@ -182,24 +163,19 @@ class BrakedStorm:
     def _wait_for_more_deletes(self) -> None:
         count = len(self._storm.deleted) + 20
         wait_for(lambda: len(self._storm.deleted) >= count, "deletes after a release")
-        time.sleep(self._draw.random())
+        time.sleep(self.draw.random())
 
 
 def main() -> int:
     """Run it; exit code 1 if a promise is broken."""
-    parser = argparse.ArgumentParser(prog="python -m tests.faults.brakes", description=__doc__)
-    parser.add_argument("--brakes", type=int, default=200)
-    parser.add_argument("--pods", type=int, default=9_000)
-    parser.add_argument("--seed", type=int, default=0)
-    asked = parser.parse_args()
-    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.ERROR))
-    folder = Path(tempfile.mkdtemp(prefix="evictstream-brakes-"))
-    with EmbeddedBroker() as broker:
-        storm = BrakedStorm(broker.bootstrap_servers, folder, pods=asked.pods, seed=asked.seed)
-        seen = storm.run(asked.brakes)
-    print(json.dumps(seen.figures(), indent=2))
-    print(f"logs: {folder}", file=sys.stderr)
-    return 1 if seen.problems() else 0
+    options = storm_options("brakes", __doc__)
+    options.add_argument("--brakes", type=int, default=200)
+    asked = options.parse_args()
+
+    def play(servers: str, folder: Path) -> Tries:
+        return BrakedStorm(servers, folder, pods=asked.pods, seed=asked.seed).run(asked.brakes)
+
+    return run_storm("brakes", play)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""A fake API server whose pods leave, and what runs of processes on it share (`brakes.py`, `paced.py`)."""
+"""A fake API server whose pods leave, and what is measured of them."""
 
 from __future__ import annotations
 

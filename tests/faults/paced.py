@@ -13,32 +13,21 @@ that it had before.
 
 from __future__ import annotations
 
-import argparse
 import bisect
 import contextlib
 import itertools
-import json
-import logging
 import sys
-import tempfile
 import threading
 import time
-import uuid
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from random import Random
 from typing import Any, Final, NamedTuple
 
-import structlog
 import yaml  # type: ignore[import-untyped]
 
-from evictstream.streams.broker.admin import declare_topics
-from evictstream.streams.broker.embedded import EmbeddedBroker
-from evictstream.streams.settings import Settings
 from tests.faults.leaving import TAINTED, LeavingApi, kubeconfig_of, share, wait_for
-from tests.faults.loop.real import SETTINGS
-from tests.harness.product_process import ProductProcess
+from tests.faults.storm_processes import StormProcesses, run_storm, storm_options
 from tests.harness.reading import Seen, TopicReader, instant
 from tests.streams.cli.running import run
 
@@ -168,16 +157,11 @@ class Run(NamedTuple):
         }
 
 
-class PacedStorm:
+class PacedStorm(StormProcesses):
     """One run."""
 
     def __init__(self, servers: str, folder: Path, *, pods: int, seed: int) -> None:
-        mine = f"p{seed}-{uuid.uuid4().hex[:6]}"
-        names = {"bootstrap_servers": servers, "topic_prefix": f"{mine}.", "application_id": mine, "partitions": 1}
-        self.settings = Settings.model_validate(SETTINGS | names)
-        declare_topics(self.settings).raise_if_breaking()
-        self._folder = folder
-        self._draw = Random(seed)
+        super().__init__(servers, folder, seed=seed, partitions=1)
         self._nodes = -(-pods // PODS_PER_NODE)
         self._api = LeavingApi(self._nodes, spec={})
         self._reader = TopicReader(self.settings, self.settings.commands_topic)
@@ -194,13 +178,13 @@ class PacedStorm:
                 self._api.put_pod(
                     f"n-{number // PODS_PER_NODE}", metadata={"namespace": namespace}, tolerations=tolerations
                 )
-            file = self._folder / "kubeconfig"
+            file = self.folder / "kubeconfig"
             file.write_text(kubeconfig_of({CLUSTER: self._api}))
             where = ("--cluster", f"{CLUSTER}={CLUSTER}", "--kubeconfig", str(file))
             self._apply(PACE)
-            workers = [self._start(stack, f"worker-{number}", "worker") for number in range(2)]
-            self._start(stack, "feed", "feed", *where)
-            executor = self._start(stack, "executor", "execute", *where, "--mode", "delete", "--events", "none")
+            workers = [self.start(stack, f"worker-{number}", "worker") for number in range(2)]
+            self.start(stack, "feed", "feed", *where)
+            executor = self.start(stack, "executor", "execute", *where, "--mode", "delete", "--events", "none")
             storm = threading.Thread(target=self._taint, daemon=True)
             storm.start()
             meddler = threading.Thread(target=self._meddle, args=(changes,), daemon=True)
@@ -208,7 +192,7 @@ class PacedStorm:
             meddler.start()
             for number in range(kills):
                 wait_for(lambda: self._seen() > self._pods * (number + 1) // (kills + 2), "more evictions")  # noqa: B023
-                (executor if number % 2 else self._draw.choice(workers)).kill_and_start()
+                (executor if number % 2 else self.draw.choice(workers)).kill_and_start()
             storm.join()
             meddler.join()
             wait_for(lambda: not self._api.left and bool(self._seen()), "the last deletes", fails=False)
@@ -246,7 +230,7 @@ class PacedStorm:
             self._command("policy", "delete", "meddler", "--why", "test")
 
     def _apply(self, policy: dict[str, Any]) -> None:
-        file = self._folder / f"{policy['name']}.yaml"
+        file = self.folder / f"{policy['name']}.yaml"
         file.write_text(yaml.safe_dump(policy))
         self._command("policy", "apply", str(file))
 
@@ -254,9 +238,6 @@ class PacedStorm:
         result = run(self.settings, *arguments)
         if result.returncode:
             raise RuntimeError(result.stderr.decode())
-
-    def _start(self, stack: contextlib.ExitStack, name: str, *arguments: str) -> ProductProcess:
-        return stack.enter_context(ProductProcess(self.settings, *arguments, log=self._folder / f"{name}.log"))
 
 
 def _issued(seen: Sequence[Seen]) -> Iterator[Issued]:
@@ -268,20 +249,15 @@ def _issued(seen: Sequence[Seen]) -> Iterator[Issued]:
 
 def main() -> int:
     """Run it; exit code 1 if a promise is broken."""
-    parser = argparse.ArgumentParser(prog="python -m tests.faults.paced", description=__doc__)
-    parser.add_argument("--pods", type=int, default=9_000)
-    parser.add_argument("--kills", type=int, default=KILLS)
-    parser.add_argument("--changes", type=int, default=CHANGES)
-    parser.add_argument("--seed", type=int, default=0)
-    asked = parser.parse_args()
-    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.ERROR))
-    folder = Path(tempfile.mkdtemp(prefix="evictstream-paced-"))
-    with EmbeddedBroker() as broker:
-        storm = PacedStorm(broker.bootstrap_servers, folder, pods=asked.pods, seed=asked.seed)
-        seen = storm.run(asked.kills, asked.changes)
-    print(json.dumps(seen.figures(), indent=2))
-    print(f"logs: {folder}", file=sys.stderr)
-    return 1 if seen.problems() else 0
+    options = storm_options("paced", __doc__)
+    options.add_argument("--kills", type=int, default=KILLS)
+    options.add_argument("--changes", type=int, default=CHANGES)
+    asked = options.parse_args()
+
+    def play(servers: str, folder: Path) -> Run:
+        return PacedStorm(servers, folder, pods=asked.pods, seed=asked.seed).run(asked.kills, asked.changes)
+
+    return run_storm("paced", play)
 
 
 if __name__ == "__main__":
