@@ -52,7 +52,7 @@ class BrakeSpell:
     fields: Json | None
 
     def is_surely_known(self, issued_at_us: int, append_at_us: int) -> bool:
-        """Tell whether it was the newest, and had not ended, for whoever issued something between two instants."""
+        """Tell whether a worker that issued an eviction between two instants had it as the newest, and not ended."""
         return self.settled_us + READ_WITHIN_US < issued_at_us and append_at_us < min(self.next_us, self.end_us)
 
     def matches(self, cluster: str, namespace: str, taint: str) -> bool:

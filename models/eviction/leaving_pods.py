@@ -1,8 +1,8 @@
-"""How many pods leave a node for each of its taints: what guards that count pods ask (`models/steering/guards.py`).
+"""How many pods leave a node for each of its taints: guards that count pods ask this (`models/steering/guards.py`).
 
-It is a function of rows, so every owner of a partition finds the same. Pods that have left for a taint count as long as
-the taint stays and their deletion is remembered. Otherwise a slow storm would never exceed a guard: what has left would
-make room for what leaves next.
+The number is a function of rows, so every owner of a partition finds the same. A pod that has left for a taint counts
+as long as the taint stays and the pod's deletion is remembered. Otherwise a slow storm would never exceed a guard: pods
+that have left would make room for the next ones.
 """
 
 from collections import Counter
@@ -17,9 +17,9 @@ _DONE = EvictionState.DONE  # see `evictstream.models.eviction` for this constan
 
 
 def leaving_pods(aggregate: NodeAggregate) -> Counter[str]:
-    """Count the pods of a node that have to leave for a taint that it has, or have left for it, by key.
+    """Count by key the pods that have to leave for a taint of their node, or have left for it.
 
-    What is remembered of deleted pods is looked at only once for the same taints: then steps change the count.
+    For the same taints all remembered deletions are counted once; from then on `count_left` changes the number.
     """
     since_us = _since_us(aggregate)
     if not since_us:
@@ -35,7 +35,7 @@ def leaving_pods(aggregate: NodeAggregate) -> Counter[str]:
 
 
 def count_left(aggregate: NodeAggregate, memory: DeletionMemory | None, by: int) -> None:
-    """Count a deleted pod that is remembered from now on (1), or no longer (-1), if its node's are counted."""
+    """Count a deletion that is remembered from now on (1), or no longer (-1), if those of its node are counted."""
     if aggregate.left is not None and memory is not None and _has_left(memory, aggregate.left[0]):
         aggregate.left[1][memory.evicted_for] += by
 
@@ -56,10 +56,10 @@ def leaving_owners(aggregate: NodeAggregate) -> dict[Owner, tuple[str, ...]]:
 
 
 def _leaving(aggregate: NodeAggregate) -> Iterator[tuple[str, PodState | DeletionMemory]]:
-    """Yield the key for which each of them leaves, and the pod, or what is remembered of it.
+    """Yield each leaving pod, or its remembered deletion, with the key of the taint for which it leaves.
 
-    Of a pod that terminates or has left, only an eviction counts that was issued since the newest taint of its key is
-    there: the taint may have been away in between.
+    A pod that terminates or has left counts only if its eviction was issued after the newest taint of that key came.
+    Before, the taint may have been away.
     """
     since_us = _since_us(aggregate)
     yield from _known_leaving(aggregate, since_us)
@@ -69,7 +69,7 @@ def _leaving(aggregate: NodeAggregate) -> Iterator[tuple[str, PodState | Deletio
 
 
 def _known_leaving(aggregate: NodeAggregate, since_us: Mapping[str, int]) -> Iterator[tuple[str, PodState]]:
-    """Yield those that are still there."""
+    """Yield the leaving pods that still exist."""
     for pod in aggregate.pods.values():
         eviction = pod.eviction
         if eviction is None or (key := eviction.due.taint.key) not in since_us:
@@ -84,7 +84,7 @@ def _has_left(memory: DeletionMemory, since_us: Mapping[str, int]) -> bool:
 
 
 def _since_us(aggregate: NodeAggregate) -> dict[str, int]:
-    """Return since when the newest taint of each key is there."""
+    """Return by key when the node's newest taint came."""
     found: dict[str, int] = {}
     for state in () if aggregate.node is None else aggregate.node.taints:
         found[state.taint.key] = max(state.since_us, found.get(state.taint.key, 0))

@@ -287,13 +287,13 @@ class NodeAggregate:
             forgotten with all its rows. There the caller sets a number above all ordinals used before, so that no
             `evictionId` is used again.
         addresses: the nodes of all pods of the cluster, by address; shared by its nodes.
-        known: how many nodes its cluster has, for policies; shared by its nodes, None where nobody counts.
-        workloads: the owners of all pods of the cluster, shared by its nodes; None if nobody counts them.
+        known: how many nodes its cluster has, for policies; shared by its nodes; None if no policy asks.
+        workloads: the owners of all pods of the cluster, shared by its nodes; None if they are not counted.
         counted_node: its state when it was counted (`levels.py`); in memory only, as the next.
         counted_as: its standing in the counts of its cluster.
         counted_in: the zone in whose counts it is; empty for none.
-        left: since when the newest taint of each key is there, and how many deleted pods have left for it; None where
-            nobody counts them (`leaving_pods.py`). In memory only.
+        left: since when the newest taint of each key is there, and how many deleted pods have left for it; None if
+            they are not counted (`leaving_pods.py`). In memory only.
     """
 
     __slots__ = (

@@ -1,9 +1,9 @@
 """What a partition publishes of its incidents, on the topic `incidents` (docs/messages.md#incidents).
 
-A record follows at once when an incident begins or is answered; while its numbers change, one each ten seconds. They
-are counted from the rows for the record alone, in slices; the pods of all owners of the cluster at most once in a turn,
-for all incidents. A tombstone follows the end, whoever owns the partition then: the cluster's row knows which records
-stand.
+When an incident begins or is answered, the worker publishes a record at once; while its numbers change, every ten
+seconds. It counts the numbers from the rows, in slices. The pods of all owners of a cluster are counted at most once in
+a turn, for all incidents. The end of an incident is a tombstone, which a new owner of the partition writes too: the
+cluster's row says which records stand.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ if TYPE_CHECKING:
     from evictstream.streams.partition.guarding import Guarding
 
 RECOUNT_US: Final = 10 * SECOND_US
-"""Between two records of an incident of which only the numbers have changed."""
+"""The time between two records of an incident if only its numbers have changed."""
 
-_QUIET_US: Final = 60 * SECOND_US  # after so long it is said again though nothing has changed
+_QUIET_US: Final = 60 * SECOND_US  # after this time an unchanged incident is published again
 _PODS_IN_SLICE: Final = 4_000  # each some 0.5 µs
 
-# Nobody may change this list: see `streams.partition.messages`.
+# No code may change this list: see `streams.partition.messages`.
 INCIDENT_HEADERS: Final[Headers] = [
     ("type", b"io.evictstream.incident.v1"),
     ("content-type", b"application/json"),
@@ -55,14 +55,14 @@ _DONE = EvictionState.DONE
 
 
 class _Said(NamedTuple):
-    """What was published of an incident last.
+    """The last record of an incident.
 
     Attributes:
-        at_us: when.
-        mark: what is published at once when it changes.
-        changes: of the cluster, by then.
+        at_us: when it was published.
+        mark: the state, answer and revision in it; a change of them is published at once.
+        changes: the cluster's number of changes then.
         evictions: how many had not ended.
-        empty_us: when none was open last; 0 if that was not seen.
+        empty_us: when a record last had none; 0 if none was seen.
     """
 
     at_us: int
@@ -81,9 +81,9 @@ class _Counts(NamedTuple):
 
 
 class _BoundPods:
-    """How many pods the owners of a cluster have, for one turn: counted when an incident first asks, in slices.
+    """How many pods the owners of a cluster have, for one turn.
 
-    Where owners are published they are counted already.
+    The first incident that asks has them counted, in slices. Where the worker publishes owners, it has the number.
     """
 
     __slots__ = ("_cluster", "_counted")
@@ -93,7 +93,7 @@ class _BoundPods:
         self._counted: Counter[Owner] | None = None
 
     def losing_all(self, leaving: Counter[Owner]) -> Generator[None, None, Counter[Owner]]:
-        """Return the owners of which every pod leaves, and how many it has; what has ended does not count."""
+        """Return the owners whose pods all leave, each with its number of pods; pods that have gone do not count."""
         if not leaving:
             return leaving
         workloads = self._cluster.workloads
@@ -142,9 +142,9 @@ class PublishedIncidents:
         self._said: dict[str, _Said] = {}
 
     def waiting_since_us(self, now_us: int) -> dict[tuple[str, str], int]:
-        """Return since when evictions of an incident wait for a person, the longest, by policy and cluster.
+        """Return by policy and cluster since when evictions of an incident wait for a person; of several the earliest.
 
-        They do not while it is approved, nor while none is open: as once all are gone whose taint stays.
+        An incident that is approved, or has no open eviction, does not wait: the pods may be gone, and the taint stay.
         """
         found: dict[tuple[str, str], int] = {}
         for cluster in self._clusters.by_key.values():
@@ -157,7 +157,7 @@ class PublishedIncidents:
         return found
 
     def turn(self, now_us: int, outbox: Outbox) -> Iterator[None]:
-        """Publish what has changed; between two slices others may run. What is left out waits for the next turn."""
+        """Publish incidents that have changed. Other tasks may run between two slices; the next turn does the rest."""
         for cluster in list(self._clusters.by_key.values()):
             state = cluster.state
             if not (state.incidents or state.published_incidents):
@@ -215,7 +215,7 @@ class PublishedIncidents:
         owners = yield from bound.losing_all(counts.leaving)
         now = self._clusters.named(cluster.name)
         if outbox.is_in_step or incident.id not in {one.id for one in now.state.incidents}:
-            return  # others ran meanwhile: it has ended, or a step is half done
+            return  # other tasks ran meanwhile: the incident has ended, or a step is half done
         said = self._said.get(incident.id)
         empty_us = now_us if not counts.evictions else 0 if said is None else said.empty_us
         self._said[incident.id] = _Said(
@@ -257,7 +257,7 @@ def _named(owner: Owner) -> tuple[str, str]:
 
 
 def _measure(of: str) -> Literal["nodes", "pods", "ownersLosingAll"]:
-    """Return what was counted; a later version may have found the incident."""
+    """Return what the guard counted; a later version, with more measures, may have found the incident."""
     if of == GuardMeasure.OWNERS_LOSING_ALL:
         return "ownersLosingAll"
     return "pods" if of == GuardMeasure.PODS else "nodes"
