@@ -30,6 +30,7 @@ def brakes_kind(present_us: Callable[[], int], *, is_counted: bool, has_regions:
             ListColumn("BY", _by, usual=12, least=6, rank=2),
             ListColumn("WHY", _why, usual=20, least=10, rank=1, cut=cut_end),
             ListColumn("ENDS", lambda one: one.ends_at or NOTHING, is_wide=True),
+            ListColumn("SPREAD ENDS", lambda one: one.spread_ends_at or NOTHING, is_wide=True),
         ),
         name_of=lambda one: one.id,
         is_alarming=lambda one: one.state is SeenBrakeState.UNREADABLE,
@@ -45,6 +46,8 @@ def _what(one: ListedBrake) -> str:
 
 
 def _ends_in(one: ListedBrake, now_us: int) -> str:
+    if one.state is SeenBrakeState.SPREADS and one.spread_ends_at is not None:
+        return f"spread {until_words(one.spread_ends_at, now_us)}"
     if one.state is not SeenBrakeState.HOLDS:
         return NOTHING
     return "when released" if one.ends_at is None else until_words(one.ends_at, now_us)

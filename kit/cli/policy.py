@@ -354,7 +354,9 @@ def _preview(settings: Settings, policies: Policies, changed: list[Policy], outp
         say("nothing would change")
     for word, counts in (("held", change.held), ("released", change.released), ("held as before", change.still)):
         for cluster, count in sorted(counts.items()):
-            say(f"{count} evictions of {cluster} that are due now would be {word}")
+            others = change.others[cluster] if counts is change.still else 0
+            more = f", {others} of them by other policies or brakes alone" if others else ""
+            say(f"{count} evictions of {cluster} that are due now would be {word}{more}")
     if changed and not any(change):
         say("no eviction that is due now would be held or released")
     return read.state

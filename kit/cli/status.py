@@ -48,8 +48,8 @@ def status(
     that have not ended, `DUE` those whose deadline has come and that were not issued, `ISSUED` those that were, `HELD`
     those that a brake or policy holds. `WAITS` names what nobody wished: `feed`, the feed is silent; `gap`, input
     expired unread; `incident`, a guard waits for a person; `brakes` or `policies`, a record of them cannot be read,
-    and nothing is evicted in any cluster. `SAID` is when a worker said it last, which it does each
-    minute though nothing changes.
+    and nothing is evicted in any cluster. `SAID` is when a worker said it last, which it does each minute though
+    nothing changes. The counts are of that moment: `HELD` follows a brake or a policy with the worker's next line.
 
     With `--policies` it shows policies instead: how many evictions each holds, since when the oldest is due, and which
     of its clauses they wait for; `spread` is what an earlier revision has held.

@@ -9,6 +9,7 @@ from evictstream.models.eviction import NodeAggregate, PodState, RuleParameters
 from evictstream.models.eviction.backstop import built_in_goes_on_us
 from evictstream.models.eviction.held_attempts import subject_of
 from evictstream.models.instants import instant_text
+from evictstream.models.steering.brakes import StandingBrake
 from evictstream.models.steering.holds import Holder, is_of_policy, longest_hold
 from evictstream.models.steering.policies import held_or_limited_by
 
@@ -20,6 +21,7 @@ class StandingHold(NamedTuple):
         by: the id of a brake, or `policy/NAME/REVISION/CLAUSE`.
         due_us: since when it is due, microseconds since 1970.
         until_us: when it may go, as it stands now; None where no instant is known.
+        brake_ends_us: when the brake ends or has ended, if `until_us` is a turn in its spread; None otherwise.
         built_in_us: when Kubernetes' own controller goes on, if that is before (semantics.md 12.12).
     """
 
@@ -29,6 +31,7 @@ class StandingHold(NamedTuple):
     due_us: int
     until_us: int | None
     built_in_us: int | None = None
+    brake_ends_us: int | None = None
 
 
 def standing_hold(
@@ -48,6 +51,7 @@ def standing_hold(
     if by is None:
         return None
     until_us = None if hold is None else hold.until_us
+    ends_us = (one.end_us for one in holders if isinstance(one, StandingBrake) and one.holder == by)
     return StandingHold(
         cluster=aggregate.cluster,
         pod_uid=pod.uid,
@@ -55,6 +59,7 @@ def standing_hold(
         due_us=subject.due_us,
         until_us=until_us,
         built_in_us=built_in_goes_on_us(aggregate.node, pod, rules, until_us=until_us),
+        brake_ends_us=next(ends_us, None),
     )
 
 
@@ -76,7 +81,10 @@ def _holder(by: str) -> str:
 
 def _until(hold: StandingHold) -> str:
     if hold.until_us is not None:
-        return f"until {instant_text(hold.until_us)}"
+        until = f"until {instant_text(hold.until_us)}"
+        if hold.brake_ends_us is None:
+            return until
+        return f"{until}, its turn in the spread after the brake's end at {instant_text(hold.brake_ends_us)}"
     if not is_of_policy(hold.by):
         return "until somebody releases it"
     _, _, incident = hold.by.partition("/guard:")

@@ -12,7 +12,7 @@ from evictstream.kit.see.stored_state import StoredState
 from evictstream.models.eviction import EvictionState
 from evictstream.models.eviction.backstop import Outlasted
 from evictstream.models.eviction.held_attempts import subject_of
-from evictstream.models.instants import instant_text
+from evictstream.models.instants import SECOND_US, instant_text
 from evictstream.models.messages.brake import Brake
 from evictstream.models.steering.brakes import Brakes, StandingBrake
 
@@ -34,6 +34,7 @@ class ListedBrake(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_de
         region: where it stands; empty where no regions are set.
         since: when its newest record was appended.
         ends_at: when it ends or has ended; None until somebody releases it.
+        spread_ends_at: when the last of what was due at the end goes; None as before.
         brake: the record; None if it cannot be read.
         evictions: how many that are due it holds, by the rows; None if they were not counted.
         built_in_at: when Kubernetes' own controller goes on with the first pod that the brake holds, if that is before
@@ -46,6 +47,7 @@ class ListedBrake(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_de
     region: str = ""
     since: str | None = None
     ends_at: str | None = None
+    spread_ends_at: str | None = None
     brake: Brake | None = None
     evictions: int | None = None
     built_in_at: str | None = None
@@ -82,6 +84,7 @@ def _listed(
         state=SeenBrakeState.HOLDS if end_us is None or now_us < end_us else SeenBrakeState.SPREADS,
         since=instant_text(standing.appended_us),
         ends_at=None if end_us is None else instant_text(end_us),
+        spread_ends_at=None if end_us is None else instant_text(end_us + brake.spread_seconds * SECOND_US),
         brake=brake,
         evictions=None if evictions is None else evictions.get(brake.id, 0),
         built_in_at=None if outlasted is None else instant_text(outlasted.built_in_us),

@@ -26,6 +26,7 @@ from evictstream.models.messages.policy import (
     PolicySelection,
     PolicySpec,
 )
+from evictstream.models.steering.holds import Holder, Subject, policy_holder
 from evictstream.models.steering.policies import Policies, held_or_limited_by
 
 MOST_PATTERNS_TOLD = 3
@@ -148,12 +149,14 @@ class HeldChange(NamedTuple):
     Attributes:
         held: those that nothing holds now, and something would.
         released: those that something holds now, and nothing would, at once or spread.
-        still: those that are held before and after.
+        still: those that are held before and after, by whatever.
+        others: those of `still` that no changed policy holds: other policies or brakes do.
     """
 
     held: Counter[str]
     released: Counter[str]
     still: Counter[str]
+    others: Counter[str]
 
 
 def held_change(before: Steering, after: Steering, state: StoredState, now_us: int) -> HeldChange:
@@ -161,7 +164,9 @@ def held_change(before: Steering, after: Steering, state: StoredState, now_us: i
 
     What a policy would let go little by little counts as released, and what it limits as held.
     """
-    change = HeldChange(Counter(), Counter(), Counter())
+    change = HeldChange(Counter(), Counter(), Counter(), Counter())
+    known = before.policies.standing
+    changed = {policy_holder(name) for name, one in after.policies.standing.items() if one is not known.get(name)}
     incidents = {one.name: (one.state.incidents, found_incidents(one, after, now_us)) for one in state.clusters()}
     for stored in state.nodes():
         cluster = stored.aggregate.cluster
@@ -174,10 +179,19 @@ def held_change(before: Steering, after: Steering, state: StoredState, now_us: i
             if eviction is None or eviction.state is EvictionState.DONE or eviction.owed_us > now_us:
                 continue
             subject = subject_of(stored.aggregate, pod, eviction, eviction.due)
-            was, will = (held_or_limited_by(one, subject, now_us) for one in holders)
-            is_held = will is not None and not will.endswith("/spread")
-            if was is not None:
-                (change.still if is_held else change.released)[cluster] += 1
-            elif is_held:
-                change.held[cluster] += 1
-    return change
+            was, is_held = held_or_limited_by(holders[0], subject, now_us), _is_held(holders[1], subject, now_us)
+            if was is None:
+                change.held[cluster] += is_held
+            elif not is_held:
+                change.released[cluster] += 1
+            else:
+                change.still[cluster] += 1
+                mine = [one for one in holders[1] if one.holder in changed]
+                change.others[cluster] += not _is_held(mine, subject, now_us)
+    return HeldChange(*(+counts for counts in change))
+
+
+def _is_held(holders: Sequence[Holder], subject: Subject, now_us: int) -> bool:
+    """Whether an eviction that is due would have to wait, other than for its turn in a spread."""
+    by = held_or_limited_by(holders, subject, now_us)
+    return by is not None and not by.endswith("/spread")

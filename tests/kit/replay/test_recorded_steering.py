@@ -16,6 +16,7 @@ from evictstream.kit.replay.replay import Replay
 from evictstream.kit.replay.standing_holds import StandingHold, hold_text
 from evictstream.kit.replay.virtual_partition import ReplayedMessage
 from evictstream.models.instants import SECOND_US, instant_text
+from evictstream.models.steering.holds import share_us
 from evictstream.streams.partitioner import partition_of
 from evictstream.streams.settings import Settings
 from tests.harness.incidents import INCIDENTS
@@ -173,6 +174,15 @@ def test_explain_tells_what_holds_since_when_and_until_when() -> None:
         f"It is due since {due}. The policy p (revision 1, limit) holds it until it is its turn.",
         f"It is due since {due}. The brake b-1 holds it until somebody releases it.",
     ]
+
+
+def test_explain_tells_both_ends_of_a_brake() -> None:
+    end_us = BEGIN_MS * 1_000 + 600 * SECOND_US
+    hold = story(steering("brakes", brake_record("b-1", endsAt=instant_text(end_us), spreadSeconds=60), BEGIN_MS))
+    assert hold is not None
+    turn, end = instant_text(end_us + share_us(hold.pod_uid, 60)), instant_text(end_us)
+    told = f"The brake b-1 holds it until {turn}, its turn in the spread after the brake's end at {end}."
+    assert hold_text(hold).endswith(told)
 
 
 def standing(clause: str) -> StandingHold:

@@ -55,6 +55,14 @@ def test_the_table_says_who_holds_what_until_when() -> None:
     assert [kind.is_alarming(one) for one in items] == [True, False, False]
 
 
+def test_the_end_of_a_brake_and_of_its_spread_differ() -> None:
+    (ended,) = listed_brakes(read(record("ended", endsAt=ENDS, spreadSeconds=90)), NOW_US)
+    assert (ended.ends_at, ended.spread_ends_at) == (ENDS, instant_text(NOW_US + 60 * SECOND_US))
+    cells = {column.title: column.cell(ended) for column in brakes_kind(lambda: NOW_US, is_counted=False).columns}
+    assert cells["ENDS IN"] == "spread 1m0s"
+    assert (cells["ENDS"], cells["SPREAD ENDS"]) == (ended.ends_at, ended.spread_ends_at)
+
+
 @pytest.mark.parametrize(
     ("fields", "text"),
     [

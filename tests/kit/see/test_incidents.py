@@ -59,6 +59,18 @@ def test_a_dry_run_finds_what_a_guard_would_hold() -> None:
     assert (found.taint, found.nodes, found.limit, found.known) == ("agent", NODES, 3, NODES)
 
 
+def test_a_dry_run_counts_apart_what_only_others_hold() -> None:
+    world = Storm()
+    world.storm(range(NODES))
+    world.run(0.5)
+    of_some = {"observe": True, "for": {"nodes": [f"n{number}" for number in range(3)]}}
+    stand = NO_POLICIES.with_record(b"other", policy_record("other", spec={"observe": True}), world.now_us // 1000)
+    would = stand.with_record(b"mine", policy_record("mine", spec=of_some), world.now_us // 1000)
+    change = held_change(Steering(policies=stand), Steering(policies=would), state_of(world), world.now_us)
+    assert change.still == Counter({"lab": NODES})
+    assert change.others == Counter({"lab": NODES - 3})
+
+
 def test_a_dry_run_counts_each_zone_by_itself() -> None:
     world = Storm()
     world.storm(range(4))
