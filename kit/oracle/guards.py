@@ -95,6 +95,12 @@ class GuardLog:
             self._begins[which] = next((place for place, view in views if self.can_be(incident, view)), None)
         return self._begins[which]
 
+    def earliest_begin_us(self, incident: SeenIncident) -> int:
+        """Give when it may have begun to hold: a worker that has stood still issues nothing, and then opens it."""
+        begin = self.begin_of(incident)
+        begin_us = incident.first_us if begin is None else self.views_of(incident.cluster)[begin].append_us
+        return min(incident.opened_us, incident.first_us, begin_us)
+
     def spells_in(self, cluster: str, name: str, part: CountedPart) -> list[Stretch]:
         """Say when a node was among those of a part, by the append times of the records that say so."""
         where = cluster, name, part
@@ -314,7 +320,7 @@ class PodGuards:
             if not incident.earliest_us <= since_us <= min(release_us, NEVER_US if answer is None else answer.from_us):
                 continue
             for from_us, to_us in self.log.spells_in(self.cluster, self.node, incident.part):
-                begin_us = max(min(incident.opened_us, incident.first_us), revision.from_us, from_us)
+                begin_us = max(self.log.earliest_begin_us(incident), revision.from_us, from_us)
                 end_us = min(incident.ended_us, revision.to_us, to_us)
                 if incident.id in revision.lost:
                     yield begin_us, end_us

@@ -41,8 +41,11 @@ class ReadySpells:
 NO_SPELLS = ReadySpells(())
 
 
-def node_turns(statements: Iterable[Statement]) -> Iterator[NodeTurn]:
-    """Leave out what is outdated; another UID under the name of a node is the end of the old one, too (12.3)."""
+def node_turns(statements: Iterable[Statement], *, with_repeats: bool = False) -> Iterator[NodeTurn]:
+    """Leave out what is outdated; another UID under the name of a node is the end of the old one, too (12.3).
+
+    What repeats the version that is known counts for nothing but readiness: `with_repeats` gives it, too.
+    """
     dead: dict[str, ObjectVersion] = {}
     there: str | None = None
     version = NO_VERSION
@@ -61,6 +64,8 @@ def node_turns(statements: Iterable[Statement]) -> Iterator[NodeTurn]:
                 dead[uid] = max(seen, dead.get(uid, NO_VERSION))
             continue
         if seen <= dead.get(uid, NO_VERSION) or (there is not None and seen <= version):
+            if with_repeats and there == uid and seen == version:
+                yield NodeTurn(statement, uid)
             continue
         if there is not None and there != uid:
             dead[there] = seen
@@ -76,15 +81,18 @@ def ready_status(node: Json) -> str | None:
 
 
 def _spells(statements: Iterable[Statement]) -> Iterator[ReadySpell]:
+    """Give the spells of one node; a known version that is told with another condition ends one, and begins none."""
     since: tuple[int, int] | None = None
-    for statement, uid in node_turns(statements):
-        offset = statement.record.offset
+    known: ObjectVersion | None = None
+    for statement, uid in node_turns(statements, with_repeats=True):
+        offset, is_repeat = statement.record.offset, uid is not None and statement.version == known
         labels = statement.content.get("metadata", {}).get("labels") or {}
         is_ready = uid is not None and ready_status(statement.content) == "True" and _EXCLUDED not in labels
-        if since is not None and (statement.is_added or not is_ready):
+        if since is not None and ((statement.is_added and not is_repeat) or not is_ready):
             yield ReadySpell(*since, offset)
             since = None
-        if is_ready and since is None:
+        if is_ready and since is None and not is_repeat:
             since = statement.at_us, offset
+        known = None if uid is None else statement.version
     if since is not None:
         yield ReadySpell(*since, float("inf"))

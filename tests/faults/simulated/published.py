@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator, Mapping
 import msgspec
 
 from evictstream.kit.oracle import Violation
-from evictstream.models.instants import instant_us
 from evictstream.models.messages.fleet import FleetLevel, decode_fleet_cluster, decode_fleet_level
 from evictstream.models.messages.workload import decode_fleet_workload
 from evictstream.streams.engine.core.outbox import Outbox
@@ -59,7 +58,8 @@ def check_end(
 ) -> Iterator[Violation]:
     """Compare the newest records of a partition, which has come to rest, with what its rows say.
 
-    What has changed within the last second is published now. `published` are the records by topic.
+    What has changed within the last second is published now, so the newest record of each level is right now, whenever
+    it was written. `published` are the records by topic.
     """
     outbox = Outbox()
     for _ in live.published.turn(now_us, outbox):
@@ -79,9 +79,8 @@ def check_end(
             for one in loaded.known_nodes()
             if one.cluster == cluster and level.zone in (None, None if one.node is None else one.node.zone)
         ]
-        at_us = instant_us(level.at)
         counted = (level.nodes, msgspec.structs.replace(level.evictions, held=0, held_by=()))
-        anew = (nodes_anew(known), evictions_anew(known, at_us))
+        anew = (nodes_anew(known), evictions_anew(known, now_us))
         if counted != anew:
             yield Violation("published levels differ", f"published {counted}, counted anew {anew}", cluster=cluster)
         if (

@@ -76,6 +76,13 @@ def test_a_storm_is_known_without_its_incident() -> None:
     assert rules(guarded()) == {"not issued", "incident is missing"}, "nothing says that it waits"
 
 
+def test_a_worker_that_stood_still_opens_its_incident_late() -> None:
+    late = {"openedAt": instant(at(35))}
+    assert rules(guarded().incident(35, **late)) == set(), "seed 77785"
+    assert rules(guarded(nodes=1).node(34, TAINT, name="m").incident(35, **late)) == {"not issued"}
+    assert rules(done(guarded().incident(35, **late), 36)) == HELD
+
+
 def test_a_storm_that_may_not_be_known_yet_holds_nothing() -> None:
     story = Story().policy(1, guarding()).pod(5, tolerating(5)).node(6).node(6, name="m").node(10, TAINT)
     story.say("Schedule", 10.1).node(14, TAINT, name="m")

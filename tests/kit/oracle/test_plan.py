@@ -153,7 +153,15 @@ CASES = {
     ),
     **{
         f"12.4 long gap is a fresh start: the other node {what}": Case(
-            [alive(0), node(1, UR), both(30, 30), node(10, ready="Unknown"), between, alive(13, uid), node(20, UR)],
+            [
+                alive(0),
+                node(1, UR),
+                both(30, 30),
+                node(10, ready="Unknown"),
+                between,
+                alive(13, uid),
+                node(20, UR),
+            ],
             scheduled=(31, 50),
             cancelled=("TaintRemoved",),
             evicted=50,
@@ -164,6 +172,7 @@ CASES = {
             ("was gone", alive(12, kind="DELETED"), "node-3"),
             ("is another one", alive(12, "node-3"), "node-3"),
             ("does not count", excluded(12), "node-2"),
+            ("was told again, not ready", alive(12, ready="Unknown", version=100), "node-2"),
         )
     },
     "12.4 long gap is a fresh start: the other node is ready since then": Case(
