@@ -1,9 +1,11 @@
 """Nodes as guards see them, and which of them a guard counts together."""
 
-from collections.abc import Mapping, Sequence
-from typing import Final, NamedTuple
+import bisect
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final, NamedTuple, TypeVar
 
-from evictstream.models.kubernetes.traits import NodeLabels
+from evictstream.models.kubernetes.traits import NodeLabels, Owner
 from evictstream.models.messages.policy import PolicySelection
 from evictstream.models.steering.holds import Subject
 from evictstream.models.steering.patterns import Patterns, trait_patterns
@@ -12,6 +14,9 @@ Span = tuple[int, int | None]
 """From an instant to another one, both in it; None for no end."""
 
 ALWAYS: Final[Span] = (0, None)
+
+_LAST: Final = sys.maxsize
+_Arrival = TypeVar("_Arrival", tuple[int, str], tuple[int, str, Owner])
 
 
 class GuardedNode(NamedTuple):
@@ -62,6 +67,38 @@ class Covered(NamedTuple):
         """Whether a taint of a node of this zone belongs to it that came then."""
         from_us, to_us = self.span
         return from_us <= at_us and (to_us is None or at_us <= to_us) and self.part.has(node, zone)
+
+
+def uncovered(
+    arrivals: Sequence[_Arrival], from_us: int, part: GuardedPart, covered: Sequence[Covered], zones: Mapping[str, str]
+) -> Iterator[_Arrival]:
+    """Yield what came from an instant on and belongs to no incident.
+
+    What those of the whole part cover is skipped at once: it may be all of a large storm.
+
+    Args:
+        arrivals: of a part, in order; each begins with its instant and its node.
+        from_us: the instant.
+        part: whose arrivals they are.
+        covered: what belongs to incidents.
+        zones: of the nodes.
+    """
+    of_all = [one.span for one in covered if one.part in (part, ALL_NODES)]
+    others = [one for one in covered if one.part not in (part, ALL_NODES)]
+    place = bisect.bisect_left(arrivals, (from_us,))
+    for first_us, last_us in sorted((first_us, _LAST if last_us is None else last_us) for first_us, last_us in of_all):
+        yield from _free(arrivals, range(place, bisect.bisect_left(arrivals, (first_us,))), others, zones)
+        place = max(place, bisect.bisect_left(arrivals, (last_us + 1,)))
+    yield from _free(arrivals, range(place, len(arrivals)), others, zones)
+
+
+def _free(
+    arrivals: Sequence[_Arrival], places: range, covered: Sequence[Covered], zones: Mapping[str, str]
+) -> Iterator[_Arrival]:
+    for place in places:
+        arrival = arrivals[place]
+        if not any(one.has(arrival[0], arrival[1], zones[arrival[1]]) for one in covered):
+            yield arrival
 
 
 class NodePatterns:

@@ -18,6 +18,7 @@ from evictstream.models.steering.guarded_nodes import (
     GuardedNode,
     GuardedPart,
     NodePatterns,
+    uncovered,
 )
 from evictstream.models.steering.node_counts import DELETED_NODE_COUNTS_US
 from evictstream.models.steering.patterns import Patterns
@@ -105,7 +106,7 @@ class GuardCount:
         self._zones: dict[str, str] = {}  # of all these
         self._known: Counter[GuardedPart] = Counter()
         self._arrivals: dict[str, dict[GuardedPart, list[tuple[int, str]]]] = {}  # by key
-        self._changed: dict[tuple[str, GuardedPart], int] = {}  # since when arrivals have to be looked at
+        self._changed: dict[tuple[str, GuardedPart], tuple[int, int]] = {}  # first and last arrival to be looked at
         self._recount: set[GuardedPart] = set()  # where other nodes are known than at the last look
         self._limits: dict[GuardedPart, int] = {}
         self._ends: list[tuple[int, str]] = []  # a heap of the same, with what has become outdated
@@ -157,7 +158,7 @@ class GuardCount:
             bisect.insort(self._arrivals.setdefault(key, {}).setdefault(part, []), (since_us, node.name))
             earlier = (before or {}).get(key)
             if earlier is None or earlier[0] != since_us or earlier[1] < weight or zone != was_in:
-                self._look_from(key, part, since_us)
+                self._look_from(key, part, since_us, since_us)
         return True
 
     def _know(self, name: str, zone: str) -> None:
@@ -208,10 +209,7 @@ class GuardCount:
                 self._forget(name)
         self._take_limits()
         changed, self._changed = self._changed, {}
-        found = (
-            self._of_part(key, part, since_us, covered.get(key, ()))
-            for (key, part), since_us in sorted(changed.items())
-        )
+        found = (self._of_part(key, part, span, covered.get(key, ())) for (key, part), span in sorted(changed.items()))
         return [one for one in found if one is not None]
 
     def _take_limits(self) -> None:
@@ -230,35 +228,37 @@ class GuardCount:
         self._recount.clear()
         for key, parts in self._arrivals.items() if stricter else ():
             for part in parts.keys() & stricter:
-                self._look_from(key, part, parts[part][0][0])
+                self._look_from(key, part, parts[part][0][0], parts[part][-1][0])
 
-    def _of_part(self, key: str, part: GuardedPart, since_us: int, covered: Sequence[Covered]) -> Exceeded | None:
-        """Return the first time in which more taints came than are allowed, of those that came since then or before.
+    def _of_part(
+        self, key: str, part: GuardedPart, changed: tuple[int, int], covered: Sequence[Covered]
+    ) -> Exceeded | None:
+        """Return the first time in which more taints came than are allowed, if what has changed may be in it.
 
         What belongs to an incident that no person has answered counts for taints that came before it, as their records
         may be late: then the incident begins with these.
         """
         within_us, limit = self.guard.within_seconds * SECOND_US, self._limits.get(part, 0)
-        arrivals, from_us = self._slices(key).get(part, []), since_us - within_us
+        arrivals, from_us = self._slices(key).get(part, []), changed[0] - within_us
         if self.guard.of is GuardMeasure.NODES and len(arrivals) - bisect.bisect_left(arrivals, (from_us, "")) <= limit:
             return None
         unanswered = [one for one in covered if one.span[1] is None and one.part in (part, ALL_NODES)]
         open_from_us = min((one.span[0] for one in unanswered), default=None)
         others = [one for one in covered if one not in unanswered]
-        uncovered = self._uncovered(key, part, from_us, others)
+        counts = self._uncovered(key, part, from_us, others)
         free: list[tuple[int, int]] = []
         begin = counted = 0
-        for at_us, weight in uncovered:
+        for at_us, weight in counts:
             free.append((at_us, weight))
             counted += weight
             while at_us - free[begin][0] > within_us:
                 counted -= free[begin][1]
                 begin += 1
             from_us = free[begin][0]
-            if open_from_us is not None and from_us >= open_from_us:
+            if from_us > changed[1] or (open_from_us is not None and from_us >= open_from_us):
                 return None
             if counted > limit:
-                for later_us, more in uncovered:
+                for later_us, more in counts:
                     if later_us > from_us + within_us:
                         break
                     counted += more
@@ -271,24 +271,23 @@ class GuardCount:
         self, key: str, part: GuardedPart, from_us: int, covered: Sequence[Covered]
     ) -> Iterator[tuple[int, int]]:
         """Yield when taints came that are not covered, and as how much they count, from an instant on."""
-        arrivals = self._slices(key).get(part, [])
-        for place in range(bisect.bisect_left(arrivals, (from_us, "")), len(arrivals)):
-            at_us, name = arrivals[place]
-            if not any(one.has(at_us, name, self._zones[name]) for one in covered):
-                yield at_us, self._taints[name][key][1]
+        for at_us, name in uncovered(self._slices(key).get(part, []), from_us, part, covered, self._zones):
+            yield at_us, self._taints[name][key][1]
 
     def look_again(self, key: str, part: GuardedPart) -> None:
         """Look at all arrivals of a key at some nodes with the next look: incidents cover others than before."""
         for one in self._counted_in(key, part):
-            self._look_from(key, one, self._slices(key)[one][0][0])
+            arrivals = self._slices(key)[one]
+            self._look_from(key, one, arrivals[0][0], arrivals[-1][0])
 
     def look_at_all(self) -> None:
         """Look at all arrivals with the next look."""
         for key in self._arrivals:
             self.look_again(key, ALL_NODES)
 
-    def _look_from(self, key: str, part: GuardedPart, since_us: int) -> None:
-        self._changed[key, part] = min(since_us, self._changed.get((key, part), since_us))
+    def _look_from(self, key: str, part: GuardedPart, first_us: int, last_us: int) -> None:
+        first, last = self._changed.get((key, part), (first_us, last_us))
+        self._changed[key, part] = min(first_us, first), max(last_us, last)
 
     def of_span(self, key: str, covered: Covered) -> list[str]:
         """Return the names of the nodes whose taint of a key is covered, the first ones first."""

@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from evictstream.models.kubernetes.traits import Owner
 from evictstream.models.messages.policy import GuardMeasure, PolicySelection, PolicySpec
-from evictstream.models.steering.guarded_nodes import ALL_NODES, Covered, GuardedPart
+from evictstream.models.steering.guarded_nodes import ALL_NODES, Covered, GuardedPart, uncovered
 from evictstream.models.steering.guards import GuardCount
 from evictstream.models.steering.patterns import Patterns, owner_patterns
 
@@ -46,7 +46,7 @@ class OwnerCount(GuardCount):
             since_us, node, key = self._last[owner] = last
             bisect.insort(self._losing.setdefault(key, []), (since_us, node, owner))
             self._of_node.setdefault(node, set()).add(owner)
-            self._look_from(key, ALL_NODES, since_us)
+            self._look_from(key, ALL_NODES, since_us, since_us)
 
     def _arrivals_of(self, places: Mapping[str, Collection[str]]) -> Iterator[tuple[int, str, str]]:
         for node, keys in places.items():
@@ -78,15 +78,13 @@ class OwnerCount(GuardCount):
     def _uncovered(
         self,
         key: str,
-        part: GuardedPart,  # noqa: ARG002 - there is one, all nodes
+        part: GuardedPart,
         from_us: int,
         covered: Sequence[Covered],
     ) -> Iterator[tuple[int, int]]:
         """Yield since when owners lose all, each as one."""
-        losing = self._losing.get(key, [])
-        for at_us, node, _ in losing[bisect.bisect_left(losing, (from_us,)) :]:
-            if not any(one.has(at_us, node, self._zones[node]) for one in covered):
-                yield at_us, 1
+        for at_us, _, _ in uncovered(self._losing.get(key, []), from_us, part, covered, self._zones):
+            yield at_us, 1
 
 
 class _OwnerPatterns:

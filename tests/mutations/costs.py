@@ -7,6 +7,7 @@ from tests.mutations.catalogue import Mutation
 from tests.mutations.matching import Change
 
 COST = "tests/models/eviction/test_cost.py"
+COUNTED = "tests/models/steering/test_guards.py"
 ROWS = "tests/models/eviction/test_rows.py"
 DEEP_RECORDS = "tests/models/messages/test_deep_records.py"
 RECORDING_FOLDER = "tests/kit/recordings/test_recording_folder.py"
@@ -45,6 +46,34 @@ OF_COSTS = (
         "remember each node that a name has ever had",
         (Change(product.STEP, "Step.remember_node", "len(earlier_nodes) > MOST_EARLIER_NODES", "False"),),
         (COST,),
+    ),
+    Mutation(
+        "look one by one at what an answered incident covers",
+        (
+            Change(
+                product.GUARDED_NODES,
+                "uncovered",
+                "[one for one in covered if one.part not in (part, ALL_NODES)]",
+                "covered",
+            ),
+            Change(
+                product.GUARDED_NODES,
+                "uncovered",
+                "[one.span for one in covered if one.part in (part, ALL_NODES)]",
+                "[]",
+            ),
+        ),
+        (COUNTED,),
+    ),
+    Mutation(
+        "look at all that came after what has changed",
+        (Change(product.STEERING_GUARDS, "GuardCount._of_part", "from_us > changed[1]", "False"),),
+        (COUNTED,),
+    ),
+    Mutation(
+        "overlook what begins with what has changed",
+        (Change(product.STEERING_GUARDS, "GuardCount._of_part", "from_us > changed[1]", "from_us >= changed[1]"),),
+        (COUNTED,),
     ),
     Mutation(
         "read lists of any length",

@@ -16,6 +16,8 @@ from evictstream.models.steering.guarded_nodes import ALL_NODES, ALWAYS, Covered
 from evictstream.models.steering.guards import Exceeded, GuardCount
 from evictstream.models.steering.incidents import found_together
 from evictstream.models.steering.node_counts import DELETED_NODE_COUNTS_US
+from evictstream.models.steering.owner_counts import OwnerCount, guard_count
+from tests.models.eviction.test_cost import lines_of
 
 WITHIN = 10
 GUARD = PolicyGuard(count=2, within_seconds=WITHIN)
@@ -54,6 +56,57 @@ def test_the_order_of_records_changes_nothing(instants: list[int], limit: int, l
     assert bool(found) == any(most > limit for most in windows.values())
     for exceeded in found:
         assert windows[exceeded.from_us // SECOND_US] > limit
+
+
+@given(
+    st.lists(st.integers(0, 60), max_size=14),
+    st.lists(st.tuples(st.integers(0, 60), st.integers(0, 30)), max_size=3),
+    st.integers(0, 3),
+    st.sampled_from((GuardMeasure.NODES, GuardMeasure.OWNERS_LOSING_ALL)),
+)
+def test_each_look_finds_what_no_answered_incident_covers(
+    instants: list[int], spans: list[tuple[int, int]], limit: int, of: GuardMeasure
+) -> None:
+    count = guard_count(PolicySpec(guard=PolicyGuard(count=limit, of=of, within_seconds=WITHIN)), "lab")
+    answered = [everywhere((begin * SECOND_US, (begin + length) * SECOND_US)) for begin, length in spans]
+    free: list[int] = []
+    for number, at in enumerate(instants):
+        count.see(node(f"n{number}", "k", at=at))
+        if isinstance(count, OwnerCount):
+            count.see_owner(("x", "ReplicaSet", f"r{number}"), {f"n{number}": ("k",)})
+        if not any(begin <= at <= begin + length for begin, length in spans):
+            free.append(at)
+        windows = {begin: sum(begin <= at <= begin + WITHIN for at in free) for begin in free}
+        found = [(one.from_us // SECOND_US, one.counted) for one in count.exceeded(0, {"k": answered})]
+        too_many = sorted((begin, counted) for begin, counted in windows.items() if counted > limit)
+        assert bool(found) == bool(too_many)
+        assert set(found) <= set(too_many)
+        if found:
+            break
+
+
+@pytest.mark.parametrize("of", [GuardMeasure.NODES, GuardMeasure.OWNERS_LOSING_ALL])
+def test_under_an_answered_incident_one_arrival_costs_little(of: GuardMeasure) -> None:
+    """However many it covers, and however many came since then."""
+
+    def lines(size: int) -> int:
+        spec = PolicySpec(guard=PolicyGuard(count=9, of=of, within_seconds=WITHIN))
+        count = guard_count(spec, "lab")
+
+        def arrive(name: str, at: int) -> None:
+            count.see(node(name, "k", at=at))
+            if isinstance(count, OwnerCount):
+                count.see_owner(("x", "ReplicaSet", name), {name: ("k",)})
+
+        for number in range(size):
+            arrive(f"storm-{number}", 100)
+            arrive(f"later-{number}", 200 + 2 * number)
+        answered = {"k": [everywhere((100 * SECOND_US, 150 * SECOND_US))]}
+        assert count.exceeded(0, answered) == []
+        arrive("late", 120)
+        return lines_of(lambda: count.exceeded(0, answered))
+
+    assert lines(400) <= lines(100)
 
 
 @pytest.mark.parametrize(
