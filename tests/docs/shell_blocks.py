@@ -18,6 +18,7 @@ NOT_RUN: Final = {
     "needs-cluster": "needs a cluster or objects: tests/e2e/test_migration.py, test_chart_runs.py and others have them",
     "needs-kafka-tools": "Kafka's scripts are not installed: tests/harness/rights.py grants what the page grants",
     "needs-own-program": "needs a reader's own feed or executor: tests/kit/conformance/test_command.py has one",
+    "own-kafka": "the pages run on one Kafka: tests/streams/cli/test_broker.py starts its own",
     "needs-registry": "needs a container engine and a registry: tests/deploy/test_image_build.py copies what it would",
 }
 """Why CI does not run a block, and what it runs in its place. All that these blocks call of evictstream is parsed."""
