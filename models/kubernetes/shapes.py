@@ -7,10 +7,10 @@
 | `DisruptedPod` | the comparison with what Kubernetes did |
 | `LookedAtNode`, `LookedAtPod` | the executor's last look |
 | `AuditedObject` | the import of audit logs |
-| `ForwardedNode`, `ForwardedPod` | the feed, which trims objects to them |
+| `ForwardedNode`, `ForwardedPod` in `forwarded_shapes.py` | the feed, which trims objects to them |
 
-The first view has what decides; the next four add what their reader uses beside it, or require what it cannot do
-without. Otherwise a field may be absent, and null stands for absent, as in Kubernetes. Unknown fields are skipped.
+The first view has what decides; the next four add fields that their reader uses too, or require those that it
+needs. Otherwise a field may be absent, and null stands for absent, as in Kubernetes. Unknown fields are skipped.
 
 What a feed has to write is stricter, and published as JSON Schema: `messages.watch_event`.
 """
@@ -35,8 +35,8 @@ POD_GROUP_LABEL: Final = "scheduling.x-k8s.io/pod-group"
 """Of a pod: its PodGroup, where a scheduler plugin and not `spec.schedulingGroup` names it."""
 TERMINAL_PHASES: Final = frozenset({"Succeeded", "Failed"})
 
-_TEMPLATE_HASH: Final = "pod-template-hash"
-_REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
+TEMPLATE_HASH_LABEL: Final = "pod-template-hash"
+REQUIRED_AFFINITY: Final = "requiredDuringSchedulingIgnoredDuringExecution"
 
 LIST_OF: Final = "list of"
 """Key in the metadata of an undecoded list's type: the type of its entries, whose fields trimming keeps."""
@@ -169,7 +169,7 @@ class PodObject(msgspec.Struct, rename="camel", gc=False):
 class PodLabelsObject(msgspec.Struct, gc=False):
     """The labels of a pod that are in use."""
 
-    template_hash: str | None = msgspec.field(default=None, name=_TEMPLATE_HASH)
+    template_hash: str | None = msgspec.field(default=None, name=TEMPLATE_HASH_LABEL)
     pod_group: str | None = msgspec.field(default=None, name=POD_GROUP_LABEL)
 
 
@@ -201,7 +201,7 @@ class PodFactsMetadata(PodMetadataObject, rename="camel", gc=False):
 
 
 class _NodeAffinity(msgspec.Struct, gc=False):
-    required: msgspec.Raw = msgspec.field(default=NULL, name=_REQUIRED)
+    required: msgspec.Raw = msgspec.field(default=NULL, name=REQUIRED_AFFINITY)
 
 
 class _Affinity(msgspec.Struct, rename="camel", gc=False):
@@ -309,110 +309,3 @@ class AuditedObject(PodObject, gc=False):
     kind: str = ""
     metadata: AuditedMetadata = msgspec.field(default_factory=AuditedMetadata)
     spec: _AuditedSpec | None = None
-
-
-# ------------------------------------------------------------------------------ what the feed passes on as it came
-
-_Any: TypeAlias = msgspec.Raw | msgspec.UnsetType
-_NONE: Final = msgspec.UNSET
-
-
-class _ForwardedMetadata(msgspec.Struct, rename="camel", omit_defaults=True):
-    name: str
-    uid: str
-    resource_version: str
-
-
-class _ForwardedNodeMetadata(_ForwardedMetadata, rename="camel", omit_defaults=True):
-    labels: _Any = _NONE
-
-
-class ForwardedNodeSpec(msgspec.Struct, omit_defaults=True):
-    """`spec` of a node."""
-
-    taints: _Any = _NONE
-    unschedulable: _Any = _NONE
-
-
-class _ForwardedCondition(msgspec.Struct):
-    type: str
-    status: _Any = _NONE
-
-
-class _ForwardedNodeStatus(msgspec.Struct, omit_defaults=True):
-    conditions: list[_ForwardedCondition] | None = None
-
-
-class ForwardedNode(msgspec.Struct, rename="camel", omit_defaults=True):
-    """A node. Items of a list carry neither kind nor API version."""
-
-    metadata: _ForwardedNodeMetadata
-    kind: str = ""
-    api_version: str = ""
-    spec: ForwardedNodeSpec | None = None
-    status: _ForwardedNodeStatus | None = None
-
-
-class _ForwardedAnnotations(msgspec.Struct, omit_defaults=True):
-    mirror: _Any = msgspec.field(default=_NONE, name=MIRROR_ANNOTATION)
-    tolerations: _Any = msgspec.field(default=_NONE, name=TOLERATIONS_ANNOTATION)
-
-
-class _ForwardedPodLabels(msgspec.Struct, omit_defaults=True):
-    template_hash: _Any = msgspec.field(default=_NONE, name=_TEMPLATE_HASH)
-    pod_group: _Any = msgspec.field(default=_NONE, name=POD_GROUP_LABEL)
-
-
-class _ForwardedOwner(msgspec.Struct, rename="camel", omit_defaults=True):
-    kind: _Any = _NONE
-    name: _Any = _NONE
-    uid: _Any = _NONE
-    controller: _Any = _NONE
-
-
-class _ForwardedPodMetadata(_ForwardedMetadata, rename="camel", omit_defaults=True):
-    namespace: str = ""
-    deletion_timestamp: _Any = _NONE
-    annotations: _ForwardedAnnotations | None = None
-    labels: _ForwardedPodLabels | None = None
-    owner_references: list[_ForwardedOwner] | None = None
-
-
-class _ForwardedNodeAffinity(msgspec.Struct, omit_defaults=True):
-    required: _Any = msgspec.field(default=_NONE, name=_REQUIRED)
-
-
-class _ForwardedAffinity(msgspec.Struct, rename="camel", omit_defaults=True):
-    node_affinity: _ForwardedNodeAffinity | None = None
-
-
-class ForwardedPodSpec(msgspec.Struct, rename="camel", omit_defaults=True):
-    """`spec` of a pod."""
-
-    node_name: str | None = None
-    tolerations: _Any = _NONE
-    priority: _Any = _NONE
-    scheduling_group: _Any = _NONE
-    node_selector: _Any = _NONE
-    affinity: _ForwardedAffinity | None = None
-
-
-class _ForwardedDisruption(_ForwardedCondition, omit_defaults=True):
-    reason: _Any = _NONE
-
-
-class ForwardedPodStatus(msgspec.Struct, omit_defaults=True):
-    """`status` of a pod."""
-
-    phase: _Any = _NONE
-    conditions: list[_ForwardedDisruption] | None = None
-
-
-class ForwardedPod(msgspec.Struct, rename="camel", omit_defaults=True):
-    """A pod."""
-
-    metadata: _ForwardedPodMetadata
-    kind: str = ""
-    api_version: str = ""
-    spec: ForwardedPodSpec | None = None
-    status: ForwardedPodStatus | None = None

@@ -12,15 +12,17 @@ from typing import Annotated, Any, Final, NamedTuple
 
 import msgspec
 
-from evictstream.models.kubernetes.handed_over import LARGEST_ANNOTATION_BYTES
-from evictstream.models.kubernetes.shapes import (
-    DISRUPTION_TARGET,
-    OBJECT_API_VERSION,
+from evictstream.models.kubernetes.forwarded_shapes import (
     ForwardedNode,
     ForwardedNodeSpec,
     ForwardedPod,
     ForwardedPodSpec,
     ForwardedPodStatus,
+)
+from evictstream.models.kubernetes.handed_over import LARGEST_ANNOTATION_BYTES
+from evictstream.models.kubernetes.shapes import (
+    DISRUPTION_TARGET,
+    OBJECT_API_VERSION,
     Kind,
 )
 from evictstream.models.messages.object_limits import UNDECIDABLE_LIST

@@ -8,12 +8,11 @@ import msgspec
 import pytest
 from msgspec import inspect
 
+from evictstream.models.kubernetes.forwarded_shapes import ForwardedNode, ForwardedPod
 from evictstream.models.kubernetes.shapes import (
     LIST_OF,
     SHOWS_WHOLE,
     DisruptedPod,
-    ForwardedNode,
-    ForwardedPod,
     NodeFactsObject,
     NodeObject,
     PodFactsObject,
