@@ -42,6 +42,9 @@ MAX_SENTENCES = 1_000  # remembered; libraries have some dozens, unless one buil
 # What these log at `debug` holds whole records, requests and answers.
 QUOTING = ("aiokafka", "faust", "kafka", "kubernetes", "mode")
 
+_GROUP_LOGGER = "aiokafka.consumer.group_coordinator"
+_NO_COORDINATOR = "GroupCoordinatorNotAvailableError"
+
 _OF_LINES = ("stack", "exception")  # fields
 _SECRET_MARKS = ("password", "secret", "token")
 
@@ -154,6 +157,23 @@ class Repeats(logging.Filter):
         return times < REPEATS
 
 
+class NewBroker(logging.Filter):
+    """Lowers the first error about a group without coordinator to `info`: a new broker takes seconds to have one."""
+
+    def __init__(self, level: int) -> None:
+        """`level` is that of the log: above `info` the line is left out."""
+        super().__init__()
+        self._level = level
+        self._is_first = True
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Whether a record passes."""
+        if self._is_first and record.name == _GROUP_LOGGER and _NO_COORDINATOR in record.getMessage():
+            self._is_first = False
+            record.levelno, record.levelname = logging.INFO, logging.getLevelName(logging.INFO)
+        return record.levelno >= self._level
+
+
 def _is_of_library(record: logging.LogRecord) -> bool:
     return record.name.partition(".")[0] in LIBRARIES
 
@@ -205,7 +225,7 @@ def configure_logging(settings: Settings, stream: TextIO | None = None, hush: Li
     root.setLevel(level)
     quiet = level > logging.DEBUG
     if quiet:
-        for each in (hush, Repeats()):
+        for each in (hush, NewBroker(level), Repeats()):
             if each is not None:
                 handler.addFilter(each)
     for name in LIBRARIES:

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 import structlog
+from aiokafka.errors import GroupCoordinatorNotAvailableError
 
 from evictstream.streams.cli.output import warn_of_end
 from evictstream.streams.logs import REPEATS, REPEATS_SECONDS, Repeats, configure_logging, write_at_once
@@ -49,6 +50,16 @@ def test_a_terminal_gets_text() -> None:
     structlog.get_logger("evictstream.streams.x").info("gate closed", cluster="c1")
     assert "gate closed" in stream.getvalue()
     assert not stream.getvalue().startswith("{")
+
+
+@pytest.mark.parametrize(("level", "levels"), [("info", ["info", "error"]), ("warning", ["error"])])
+def test_a_new_broker_without_coordinator_is_no_error_at_first(level: str, levels: list[str]) -> None:
+    stream = io.StringIO()
+    configure_logging(Settings.model_validate({"log_level": level}), stream)
+    for _ in range(2):
+        log = logging.getLogger("aiokafka.consumer.group_coordinator")
+        log.error("Group Coordinator Request failed: %s", GroupCoordinatorNotAvailableError())
+    assert [line["level"] for line in lines(stream)] == levels
 
 
 def test_libraries_come_out_in_the_same_format_from_warning_on() -> None:
