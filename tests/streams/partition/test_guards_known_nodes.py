@@ -45,11 +45,16 @@ def test_small_clusters_evict_what_their_share_allows(nodes: int, share: int, go
         assert (len(world.gone()), len(world.incidents())) == (2 * goes, 1)
 
 
-def test_a_deleted_node_counts_for_ten_minutes() -> None:
+def shrunk() -> Storm:
     """Six of ten nodes are deleted: 30 % are three of ten, and one of four."""
     world = Storm(guard={"sharePercent": 30, "withinSeconds": 60})
     for number in range(4, NODES):
         world.delete(number)
+    return world
+
+
+def test_a_deleted_node_counts_for_ten_minutes() -> None:
+    world = shrunk()
     world.run(300)
     world.storm(range(3))
     world.run(500)
@@ -69,9 +74,7 @@ def test_a_deleted_node_counts_for_ten_minutes() -> None:
 @pytest.mark.parametrize("kills", [False, True], ids=["", "a worker is killed between"])
 def test_fewer_known_nodes_hold_what_is_scheduled(kills: bool) -> None:  # noqa: FBT001 - a case
     """Nothing else happens when deleted nodes count no longer, and a new owner finds the same."""
-    world = Storm(guard={"sharePercent": 30, "withinSeconds": 60})
-    for number in range(4, NODES):
-        world.delete(number)
+    world = shrunk()
     world.run(400)
     world.storm(range(3))
     world.run(650)
