@@ -12,6 +12,7 @@ HELD = "tests/streams/partition/test_policies_held.py"
 CHANGED = f"{FOUND}::test_a_change_of_policies_lets_go_as_the_record_says"
 LIMITS = "tests/models/steering/test_limits.py"
 LIMITS_HELD = "tests/streams/partition/test_limits_held.py"
+MONOTONE = "tests/kit/replay/test_monotone.py::test_many_policies_only_hold_back"
 EVICTION = "tests/streams/executor/test_eviction.py"
 
 OF_POLICIES = (
@@ -119,5 +120,46 @@ OF_POLICIES = (
         "overrule a budget as the executor is set, whatever the policy",
         (Change(product.EVICTION, "PodEvictor._patience_seconds", "command.delete_after is not None", "False"),),
         (f"{EVICTION}::test_a_policys_patience_replaces_the_executors_own",),
+    ),
+    Mutation(
+        "ask only the first policy whether it holds",
+        (
+            Change(
+                product.STEERING_HOLDS,
+                "longest_hold",
+                "longest(...)",
+                "next((holder.hold(subject, now_us) for holder in holders), None)",
+            ),
+        ),
+        (STEERING, MONOTONE),
+    ),
+    Mutation(
+        "let one policy's limit bind, and no other one's",
+        (Change(product.STEERING_POLICIES, "limits_on", "sorted(...)", "$0[:1]"),),
+        (MONOTONE,),
+    ),
+    Mutation(
+        "let what a policy has held go when it lets go, whatever else holds it",
+        (
+            Change(
+                product.POD_STEPS,
+                "fire",
+                "_hold(..., holders=holders, limits=limits)",
+                "_hold(step, pod, eviction, due, limits=limits,"
+                " holders=[one for one in holders if held_by is None or one.holder == holder_of(held_by)])",
+            ),
+            Change(
+                product.POD_STEPS,
+                "",
+                "from evictstream.models.steering.holds import Hold, Holder, longest_hold",
+                "from evictstream.models.steering.holds import Hold, Holder, holder_of, longest_hold",
+            ),
+        ),
+        (MONOTONE,),
+    ),
+    Mutation(
+        "let an eviction go without taking the token that it has got",
+        (Change(product.STEERING_LIMITS, "Limits.ask", "bucket.take(...)", "bucket.leave(place)"),),
+        (LIMITS, MONOTONE),
     ),
 )
