@@ -103,7 +103,7 @@ def test_under_an_answered_incident_one_arrival_costs_little(of: GuardMeasure) -
             arrive(f"later-{number}", 200 + 2 * number)
         answered = {"k": [everywhere((100 * SECOND_US, 150 * SECOND_US))]}
         assert count.exceeded(0, answered) == []
-        arrive("late", 120)
+        arrive("late", 105)
         return lines_of(lambda: count.exceeded(0, answered))
 
     assert lines(400) <= lines(100)
