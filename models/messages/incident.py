@@ -112,7 +112,9 @@ class Incident(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defau
     ] = ()
     evictions: Annotated[Count, Meta(description="Evictions on these nodes for this taint that have not ended.")]
     due: Annotated[Count, Meta(description="Those of them that have to leave now, and were not issued.")]
-    losing_all: Annotated[Count, Meta(description="Owners of which every pod is among them.")]
+    losing_all: Annotated[
+        Count, Meta(description="Owners of which every pod is among them; of `ownersLosingAll`, the last pods.")
+    ]
     owners: Annotated[
         tuple[LosingOwner, ...],
         Meta(max_length=MOST_OWNERS_LISTED, description="The largest of these owners."),

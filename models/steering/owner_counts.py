@@ -75,6 +75,13 @@ class OwnerCount(GuardCount):
             self._drop(owner, self._last[owner])
         super()._forget(name)
 
+    def losing(self, key: str, covered: Covered) -> list[Owner]:
+        """Return the owners that an incident covers, those that have lost all of their pods among them."""
+        losing, (from_us, to_us) = self._losing.get(key, []), covered.span
+        end = len(losing) if to_us is None else bisect.bisect_left(losing, (to_us + 1,))
+        of_span = losing[bisect.bisect_left(losing, (from_us,)) : end]
+        return [owner for _, node, owner in of_span if covered.part.has(node, self._zones[node])]
+
     def _uncovered(
         self,
         key: str,

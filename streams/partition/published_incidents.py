@@ -25,9 +25,10 @@ from evictstream.models.messages.incident import (
 )
 from evictstream.models.messages.policy import GuardMeasure
 from evictstream.models.messages.vocabulary import API_VERSION
+from evictstream.models.steering.owner_counts import OwnerCount
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterator, Mapping
+    from collections.abc import Callable, Collection, Generator, Iterator, Mapping
 
     from evictstream.models.eviction.cluster import Cluster
     from evictstream.models.eviction.levels import ClusterLevels
@@ -92,17 +93,14 @@ class _BoundPods:
         self._cluster = cluster
         self._counted: Counter[Owner] | None = None
 
-    def losing_all(self, leaving: Counter[Owner]) -> Generator[None, None, Counter[Owner]]:
-        """Return the owners whose pods all leave, each with its number of pods; pods that have gone do not count."""
-        if not leaving:
-            return leaving
+    def of(self, owners: Collection[Owner]) -> Generator[None, None, Counter[Owner]]:
+        """Return those of some owners that have pods, each with its number; pods that have gone do not count."""
         workloads = self._cluster.workloads
-        if workloads is not None:
-            return Counter({owner: count for owner, count in leaving.items() if count == workloads.bound(owner)})
-        bound = self._counted
-        if bound is None:
-            bound = self._counted = yield from self._count()
-        return Counter({owner: count for owner, count in leaving.items() if count == bound[owner]})
+        if workloads is None and self._counted is None and owners:
+            self._counted = yield from self._count()
+        counted = self._counted or Counter()
+        pods = counted.__getitem__ if workloads is None else workloads.bound
+        return +Counter({owner: pods(owner) for owner in owners})
 
     def _count(self) -> Generator[None, None, Counter[Owner]]:
         bound: Counter[Owner] = Counter()
@@ -168,8 +166,17 @@ class PublishedIncidents:
             bound = _BoundPods(cluster)
             for standing, count in list(self._guarding.of(cluster.name)):
                 if not self._is_known(standing, cluster, now_us):
-                    nodes = count.of_span(standing.incident.taint, standing.covered(now_us))
-                    yield from self._publish(standing, cluster, nodes, bound=bound, now_us=now_us, outbox=outbox)
+                    place = standing.incident.taint, standing.covered(now_us)
+                    of_owners = standing.incident.of == GuardMeasure.OWNERS_LOSING_ALL
+                    yield from self._publish(
+                        standing,
+                        cluster,
+                        count.of_span(*place),
+                        losing=count.losing(*place) if of_owners and isinstance(count, OwnerCount) else None,
+                        bound=bound,
+                        now_us=now_us,
+                        outbox=outbox,
+                    )
                     yield
 
     def _take_back(self, cluster: Cluster, outbox: Outbox) -> None:
@@ -206,13 +213,17 @@ class PublishedIncidents:
         cluster: Cluster,
         nodes: list[str],
         *,
+        losing: list[Owner] | None,
         bound: _BoundPods,
         now_us: int,
         outbox: Outbox,
     ) -> Iterator[None]:
+        """Publish an incident with its nodes, and with the owners that its guard counts; None for other guards."""
         incident, changes = standing.incident, self._changes(cluster)
         counts = yield from self._count(cluster, nodes, incident.taint, now_us)
-        owners = yield from bound.losing_all(counts.leaving)
+        owners = yield from bound.of(counts.leaving if losing is None else losing)
+        if losing is None:
+            owners = Counter({owner: pods for owner, pods in owners.items() if pods == counts.leaving[owner]})
         now = self._clusters.named(cluster.name)
         if outbox.is_in_step or incident.id not in {one.id for one in now.state.incidents}:
             return  # other tasks ran meanwhile: the incident has ended, or a step is half done

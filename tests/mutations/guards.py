@@ -402,6 +402,28 @@ OF_GUARDS = (
         (OF_OWNERS,),
     ),
     Mutation(
+        "publish of a guard of owners those that lose all within its incident",
+        (Change(product.PUBLISHED_INCIDENTS, "PublishedIncidents.turn", "isinstance(count, OwnerCount)", "False"),),
+        (OF_OWNERS,),
+    ),
+    Mutation(
+        "publish owners that have no pod any more",
+        (
+            Change(
+                product.PUBLISHED_INCIDENTS,
+                "_BoundPods.of",
+                "+Counter(...)",
+                "Counter({owner: pods(owner) for owner in owners})",
+            ),
+        ),
+        (OF_OWNERS,),
+    ),
+    Mutation(
+        "publish owners of taints of another time",
+        (Change(product.OWNER_COUNTS, "OwnerCount.losing", "covered.span", "(0, None)"),),
+        ("tests/models/steering/test_guards.py",),
+    ),
+    Mutation(
         "count owners that no policy selects",
         (Change(product.OWNER_COUNTS, "OwnerCount._selects", "self._selected_owners.match(owner)", "True"),),
         (OF_OWNERS,),

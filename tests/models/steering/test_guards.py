@@ -85,6 +85,21 @@ def test_each_look_finds_what_no_answered_incident_covers(
             break
 
 
+@pytest.mark.parametrize(
+    ("part", "span", "names"),
+    [(ALL_NODES, (1, None), ["r1", "r2"]), (ALL_NODES, (0, 1), ["r0", "r1"]), (GuardedPart("a"), ALWAYS, ["r0", "r2"])],
+)
+def test_an_incident_covers_the_owners_of_its_span(part: GuardedPart, span: Span, names: list[str]) -> None:
+    count = OwnerCount(PolicySpec(guard=GUARD), "lab")
+    for at in range(3):
+        count.see(node(f"n{at}", "k", at=at, zone="aba"[at]))
+        count.see_owner(("x", "ReplicaSet", f"r{at}"), {f"n{at}": ("k",)})
+    begin, end = span
+    covered = Covered(part, (begin * SECOND_US, None if end is None else end * SECOND_US))
+    assert [name for _, _, name in count.losing("k", covered)] == names
+    assert count.losing("other", covered) == []
+
+
 @pytest.mark.parametrize("of", [GuardMeasure.NODES, GuardMeasure.OWNERS_LOSING_ALL])
 def test_under_an_answered_incident_one_arrival_costs_little(of: GuardMeasure) -> None:
     """However many it covers, and however many came since then."""

@@ -84,6 +84,34 @@ def test_an_owner_counts_once_on_its_last_node() -> None:
     assert record.first_nodes == ("n2",)
 
 
+@KILLS
+def test_a_record_names_owners_whose_first_pods_are_elsewhere(kills: bool) -> None:  # noqa: FBT001 - a case
+    """Their last nodes alone belong to the incident."""
+    world = owned(*((f"web{owner}", node) for owner in range(3) for node in (owner, 4 + owner)), **guard(1))
+    world.storm(range(3))
+    world.run(60)
+    world.storm(range(4, 7))
+    world.run(100)
+    if kills:
+        world.die()
+        world.run(110)
+    world.publish()
+    (record,) = world.published.values()
+    assert record is not None
+    assert (record.opened_with, record.nodes, record.losing_all) == (3, 3, 3)
+    assert [(one.owner, one.pods) for one in record.owners] == [(f"ReplicaSet/web{owner}", 2) for owner in range(3)]
+    world.run(400)
+    for owner in range(2):
+        world.pod_gone(f"web{owner}-{2 * owner}", owner)  # early nodes go on
+    world.pod_gone("web0-1", 4)  # by hand
+    world.pod("web1-new", 7, FOREVER, "ReplicaSet/web1")
+    world.run(420)
+    world.publish()
+    (record,) = world.published.values()
+    assert record is not None
+    assert (record.losing_all, [one.owner for one in record.owners]) == (1, ["ReplicaSet/web2"])
+
+
 def test_pods_without_owner_do_not_count() -> None:
     world = owned(**guard(0))
     world.storm(range(8))
