@@ -15,7 +15,7 @@ from evictstream.streams.cli.backstop import outlasted_text, warn_not_known
 from evictstream.streams.cli.lists import ListFormat, ListOption, ListPrinter, changes
 from evictstream.streams.cli.output import warn
 from evictstream.streams.cli.stop_signals import StopSignals
-from evictstream.streams.errors import EvictstreamError, ExitCode, WrongUseError
+from evictstream.streams.errors import BrokerError, EvictstreamError, ExitCode, WrongUseError
 
 if TYPE_CHECKING:
     from collections import Counter
@@ -68,9 +68,13 @@ def holds(
         opened = ask_regions(regions, lambda settings: stack.enter_context(open_brakes(settings)))
         opened.warn_of_problems()
         readers = opened.found
+        for region, reader in readers.items():
+            _hear_of_kafka(regions[region], reader)
         looks = not watch and output is not ListFormat.NAME and any(one.brakes.standing for one in readers.values())
         seen = _looked(regions, readers, is_counted=count) if count or (looks and not is_for_people) else _Looks()
-        printer = ListPrinter(brakes_kind(present_us, is_counted=count, has_regions=HERE not in regions), output)
+        printer = ListPrinter(
+            brakes_kind(lambda: _now_us(readers), is_counted=count, has_regions=HERE not in regions), output
+        )
         known = _listed(readers, seen)
         if watch:
             printer.begin_watch(known.values())
@@ -109,12 +113,40 @@ def _listed(readers: Mapping[str, BrakesReader], looks: _Looks) -> dict[tuple[st
 
     from evictstream.kit.see.brakes import listed_brakes
 
-    now_us = present_us()
     return {
         (region, one.id): msgspec.structs.replace(one, region=region)
         for region, reader in readers.items()
-        for one in listed_brakes(reader.brakes, now_us, looks.counted.get(region), looks.outlasted.get(region))
+        for one in listed_brakes(
+            reader.brakes, _kafka_us(reader), looks.counted.get(region), looks.outlasted.get(region)
+        )
     }
+
+
+def _kafka_us(reader: BrakesReader) -> int:
+    """Return the time of Kafka's clock as it is known: by it brakes end, and that of this machine may be ahead."""
+    return reader.kafka_time.earlier(present_us())
+
+
+def _now_us(readers: Mapping[str, BrakesReader]) -> int:
+    return min((_kafka_us(reader) for reader in readers.values()), default=present_us())
+
+
+def _hear_of_kafka(settings: Settings, reader: BrakesReader) -> None:
+    """Take in the time of the newest heartbeat, if that decides whether a brake is over."""
+    from evictstream.models.instants import MILLISECOND_US
+    from evictstream.streams.broker.newest_times import newest_times_us
+
+    known_us, local_us = _kafka_us(reader), present_us()
+    if not any(one.is_over(local_us) and not one.is_over(known_us) for one in reader.brakes.standing.values()):
+        return
+    places = [(settings.nodes_topic, number) for number in range(settings.partitions)]
+    try:
+        newest = newest_times_us(settings, places)
+    except BrokerError as error:
+        warn(f"brakes that are over may be shown, since Kafka's clock is not known: {error}")
+        return
+    for at_us in newest.values():
+        reader.kafka_time.note_record(at_us // MILLISECOND_US)
 
 
 def _looked(regions: Mapping[str, Settings], readers: Mapping[str, BrakesReader], *, is_counted: bool) -> _Looks:
@@ -142,8 +174,9 @@ def _looked(regions: Mapping[str, Settings], readers: Mapping[str, BrakesReader]
     else:
         for region, problem in read.problems.items():
             warn_not_known(problem, region)
-    now_us, counted, outlasted = present_us(), {}, {}
+    counted, outlasted = {}, {}
     for name, one in read.found.items():
+        now_us = _kafka_us(readers[name])
         brakes, nodes = readers[name].brakes, [stored.aggregate for stored in one.state.nodes()]
         if is_counted:
             counted[name] = count_held(brakes, one.state, now_us)

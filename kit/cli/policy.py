@@ -61,6 +61,7 @@ def apply(
     from evictstream.kit.cli.policy_files import read_policy_files
     from evictstream.kit.cli.policy_names import warn_of_unknown
     from evictstream.kit.cli.policy_revisions import revised
+    from evictstream.kit.cli.policy_writing import remove_old_policies
     from evictstream.kit.see.policies import listed_policies
 
     written = read_policy_files(files)
@@ -77,7 +78,8 @@ def apply(
                 _write(writer, reader, one.name, partial(_next, one, why=why)) for one in written if one.name in differ
             )
             changed = [policy for policy in made if policy is not None]
-            _remove_old(writer, reader.policies)
+            if changed:
+                remove_old_policies(writer, reader)
         written_now = {policy.name: policy.revision for policy in changed}
         standing = {one.name: one.policy.revision for one in listed_policies(reader.policies) if one.policy is not None}
         revisions, policies = standing | written_now, reader.policies
@@ -171,6 +173,7 @@ def delete(
     * `evictstream policy delete agents --why "the agent is mended"`
     """
     from evictstream.kit.cli.policy_revisions import next_revision
+    from evictstream.kit.cli.policy_writing import remove_old_policies
     from evictstream.streams.cli.steering_records import check_why
 
     check_why(why)
@@ -191,7 +194,8 @@ def delete(
             deleted.append(name)
             if output is OutputFormat.TEXT:
                 say(sentence)
-        _remove_old(writer, reader.policies)
+        if deleted:
+            remove_old_policies(writer, reader)
     for name in missing:
         warn(f"there is no policy {name}")
     if output is OutputFormat.JSON:
@@ -297,17 +301,6 @@ def _write(
     from evictstream.kit.cli.policy_writing import write_next
 
     return write_next(writer, reader, name, make)
-
-
-def _remove_old(writer: SteeringWriter, policies: Policies) -> None:
-    """Remove the records of policies that were deleted long ago."""
-    from evictstream.models.instants import SECOND_US
-    from evictstream.streams.cli.steering_records import REMEMBERED_SECONDS
-
-    long_ago_us = present_us() - REMEMBERED_SECONDS * SECOND_US
-    for name, standing in policies.standing.items():
-        if standing.is_over(long_ago_us):
-            writer.remove(name)
 
 
 def _of_changed(written: list[WrittenPolicy], changed: list[Policy]) -> list[WrittenPolicy]:

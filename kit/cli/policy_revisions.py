@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime as dt
-import time
 from collections.abc import Container, Sized
 
 import msgspec
@@ -47,7 +46,11 @@ def _is_as_written(policy: Policy, written: WrittenPolicy, why: str) -> bool:
 
 
 def next_revision(name: str, policies: Policies, *, why: str, written: WrittenPolicy | None = None) -> Policy:
-    """Return the record after the one that stands; one without a spec where nothing is written."""
+    """Return the record after the one that stands; one without a spec where nothing is written.
+
+    It keeps the spreads that went on when that one was appended, by Kafka's clock. One that has ended since holds
+    nothing; the clock of this machine may be hours ahead, and would end one that goes on.
+    """
     standing = policies.standing.get(name)
     spread_seconds = 60 if written is None else written.spread_seconds
     spec = None if written is None else written.spec
@@ -55,7 +58,7 @@ def next_revision(name: str, policies: Policies, *, why: str, written: WrittenPo
     if standing is not None:
         if written is None:
             spread_seconds = standing.policy.spread_seconds
-        earlier = standing.replaced_by(spec, time.time_ns() // 1_000)
+        earlier = standing.replaced_by(spec, standing.appended_us)
     return Policy(
         api_version=API_VERSION,
         kind=POLICY_KIND,
@@ -107,7 +110,7 @@ def answered(
         revision=standing.policy.revision + 1,
         by=who(),
         applied_at=applied_at,
-        earlier=standing.replaced_by(standing.policy.spec, time.time_ns() // 1_000),
+        earlier=standing.replaced_by(standing.policy.spec, standing.appended_us),
         answers=answers,
     )
 

@@ -15,12 +15,13 @@ from typing import Final
 import msgspec
 
 from evictstream.kit.cli.policy_revisions import answered, check_room
+from evictstream.models.instants import SECOND_US
 from evictstream.models.messages.codec import encode
 from evictstream.models.messages.incident import IncidentAnswer
 from evictstream.models.messages.policy import Policy
 from evictstream.models.steering.policies import Policies
 from evictstream.streams.broker.steering_readers import PoliciesReader
-from evictstream.streams.cli.steering_records import SteeringWriter
+from evictstream.streams.cli.steering_records import REMEMBERED_SECONDS, SteeringWriter
 from evictstream.streams.errors import FoundProblemError
 
 _MOST_TRIES: Final = 5
@@ -51,7 +52,7 @@ def write_next(
         return None
     lost: dict[str, IncidentAnswer] = {}
     for _ in range(_MOST_TRIES):
-        before: Policies = writer.append(name, encode(policy))
+        before: Policies = writer.append(name, encode(policy)).before
         if _record(before, name) == _record(base, name):
             return policy
         time.sleep(random.uniform(0, _LONGEST_PAUSE_SECONDS))  # noqa: S311 - no secret
@@ -74,6 +75,21 @@ def write_next(
         f"others write policy {name} at the same time: what they or you have changed may be lost",
         next_step="look with `evictstream policy get` and `evictstream incidents list`, and give the command again",
     )
+
+
+def remove_old_policies(writer: SteeringWriter, reader: PoliciesReader) -> None:
+    """Remove the records of policies that were deleted long ago, by Kafka's clock.
+
+    Raises:
+        BrokerError: Kafka does not take it.
+    """
+    long_ago_us = writer.now_us() - REMEMBERED_SECONDS * SECOND_US
+    for name, standing in reader.policies.standing.items():
+        if not standing.is_over(long_ago_us) or reader.policies.standing.get(name) is not standing:
+            continue
+        removed = writer.remove(name).before.standing.get(name)
+        if removed is not None and removed is not standing:  # somebody has applied it again just now
+            writer.append(name, encode(removed.policy))
 
 
 def _record(policies: Policies, name: str) -> Policy | None:

@@ -36,7 +36,12 @@ class KafkaTime:
 
     def earlier(self, wall_us: int) -> int:
         """Return the earlier of this process's clock and Kafka's, as it is known; microseconds since 1970."""
-        return wall_us if self._ahead_us is None else min(wall_us, self._ahead_us + _monotonic_us())
+        least_us = self.least_us()
+        return wall_us if least_us is None else min(wall_us, least_us)
+
+    def least_us(self) -> int | None:
+        """Return what Kafka's clock shows at least, microseconds since 1970; None before anything was noted."""
+        return None if self._ahead_us is None else self._ahead_us + _monotonic_us()
 
 
 def _monotonic_us() -> int:

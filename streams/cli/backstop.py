@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import TYPE_CHECKING
 
 from evictstream.streams.cli.output import warn
@@ -69,7 +68,7 @@ def _outlasted(settings: Settings, standing: StandingBrake) -> Outlasted | None:
 
     with ProgressLine("reading the state") as line:
         read_rows(settings, partitions, load, lambda count: line.show(count, "rows"))
-    brakes, now_us = Brakes({brake.id: standing}), time.time_ns() // 1_000
+    brakes, now_us = Brakes({brake.id: standing}), standing.appended_us  # by Kafka's clock, just now
     found = outlasted_by(
         lambda cluster: brakes.of_cluster(cluster, now_us),
         loader.aggregates.values(),

@@ -6,21 +6,20 @@ import datetime as dt
 import difflib
 import re
 import secrets
-import time
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from evictstream.streams.cli.durations import read_limited_length
 from evictstream.streams.cli.output import OutputFormat, OutputOption, print_json, say, warn
-from evictstream.streams.errors import EvictstreamError, ExitCode, FoundProblemError, WrongUseError
+from evictstream.streams.errors import EvictstreamError, ExitCode, WrongUseError
 from evictstream.streams.feed.cluster_names import check_cluster_name
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from evictstream.models.messages.brake import Brake
-    from evictstream.models.steering.brakes import Brakes, StandingBrake
+    from evictstream.models.steering.brakes import StandingBrake
     from evictstream.streams.cli.regions import RegionAnswers
     from evictstream.streams.settings import Settings
 
@@ -124,19 +123,11 @@ def hold(  # noqa: PLR0917 - typer reads options from positional parameters
 
 def _write(settings: Settings, brake: Brake, seconds: int | None) -> StandingBrake:
     """Write a brake that ends after some seconds to a Kafka; returns it as it was read back."""
-    import msgspec
-
-    from evictstream.models.instants import SECOND_US, moment_at
+    from evictstream.streams.cli.brake_writing import set_brake
     from evictstream.streams.cli.brakes import open_brakes_writer
 
     with open_brakes_writer(settings) as writer:
-        _refuse_to_replace(writer.brakes, brake)
-        standing = writer.write(brake)
-        if seconds is not None:  # by Kafka's clock, as deadlines: that of this machine may be hours behind
-            ends_at = moment_at(standing.appended_us + seconds * SECOND_US)
-            standing = writer.write(msgspec.structs.replace(brake, ends_at=ends_at))
-        writer.remove_old(time.time_ns() // 1_000)
-    return standing
+        return set_brake(writer, brake, seconds)
 
 
 def _checked(option: str, values: Sequence[str] | None) -> tuple[str, ...]:
@@ -164,28 +155,6 @@ def _checked_id(wanted: str | None) -> str:
             next_step=f"use at most {LONGEST_BRAKE_ID} small letters, digits and hyphens",
         )
     return wanted
-
-
-def _refuse_to_replace(brakes: Brakes, brake: Brake) -> None:
-    """Raise `FoundProblemError` if this brake would let go what one of its id holds or spreads, or is one too many."""
-    from evictstream.models.steering.brakes import MOST_BRAKES
-
-    now_us = time.time_ns() // 1_000
-    if sum(not one.is_over(now_us) for name, one in brakes.standing.items() if name != brake.id) >= MOST_BRAKES:
-        raise FoundProblemError(
-            f"there are {MOST_BRAKES} brakes that are not over",
-            next_step="release some, or write the names into one brake",
-        )
-    earlier = brakes.standing.get(brake.id)
-    if earlier is None or earlier.is_over(now_us) or _selection(earlier.brake) == _selection(brake):
-        return
-    raise FoundProblemError(
-        f"the brake {brake.id} holds something else", next_step="`evictstream holds` shows it; give another --id"
-    )
-
-
-def _selection(brake: Brake) -> tuple[frozenset[str], ...]:
-    return tuple(map(frozenset, (brake.clusters, brake.zones, brake.taints, brake.namespaces)))
 
 
 def _say(answers: RegionAnswers[StandingBrake], brake: Brake, output: OutputFormat) -> None:

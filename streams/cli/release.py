@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import time
-from typing import TYPE_CHECKING, Annotated, NamedTuple
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -13,7 +12,7 @@ from evictstream.streams.errors import ExitCode
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from evictstream.streams.cli.brakes import BrakesWriter
+    from evictstream.streams.cli.brake_writing import EndedBrake
     from evictstream.streams.settings import Settings
 
 app = typer.Typer(add_completion=False, rich_markup_mode="markdown")
@@ -63,46 +62,12 @@ def release(
     return ExitCode.DONE if answers.is_whole and released == set(names) else ExitCode.FOUND_PROBLEM
 
 
-class _Released(NamedTuple):
-    """What became of a brake in one Kafka.
-
-    Attributes:
-        name: its id.
-        sentence: for people.
-        ended_at: when it was released; None where nothing was to be done.
-    """
-
-    name: str
-    sentence: str
-    ended_at: str | None = None
-
-
-def _release(settings: Settings, names: Sequence[str], why: str) -> list[_Released]:
+def _release(settings: Settings, names: Sequence[str], why: str) -> list[EndedBrake]:
+    from evictstream.streams.cli.brake_writing import end_brake
     from evictstream.streams.cli.brakes import open_brakes_writer
 
     with open_brakes_writer(settings) as writer:
-        released = [_end(writer, name, why) for name in names]
-        writer.remove_old(time.time_ns() // 1_000)
-    return released
-
-
-def _end(writer: BrakesWriter, name: str, why: str) -> _Released:
-    import msgspec
-
-    from evictstream.models.instants import instant_text
-    from evictstream.streams.cli.steering_records import who
-
-    now_us = time.time_ns() // 1_000
-    if name in writer.brakes.unreadable:
-        writer.remove(name)
-        sentence = f"removed brake {name}, which could not be read; what nothing else holds goes at once"
-        return _Released(name, sentence, instant_text(now_us))
-    standing = writer.brakes.all.get(name)
-    if standing is None:
-        return _Released(name, f"there is no brake {name}; `evictstream holds` shows them")
-    if standing.brake.is_released or standing.is_over(now_us):
-        return _Released(name, f"brake {name} ended at {instant_text(standing.end_us or now_us)}")
-    ended = writer.write(msgspec.structs.replace(standing.brake, released_by=who(), released_why=why))
-    at, seconds = instant_text(ended.appended_us), ended.brake.spread_seconds
-    overdue = f"within {seconds} s" if seconds else "at once"
-    return _Released(name, f"released brake {name} at {at}; what is overdue goes {overdue}", at)
+        ended = [end_brake(writer, name, why) for name in names]
+        if any(one.ended_at is not None for one in ended):
+            writer.remove_old(writer.now_us())
+    return ended

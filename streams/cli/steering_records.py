@@ -6,11 +6,13 @@ import contextlib
 import getpass
 import math
 import os
+import secrets
 import socket
 import time
 from collections.abc import Callable, Iterator
-from typing import Any, Final, TypeVar
+from typing import Any, Final, NamedTuple, TypeVar
 
+from evictstream.models.instants import MILLISECOND_US
 from evictstream.streams.broker.admin import readable_partitions
 from evictstream.streams.broker.clients import our_errors
 from evictstream.streams.broker.producers import open_producer
@@ -69,6 +71,18 @@ def wait_until(
         time.sleep(_LOOK_SECONDS)
 
 
+class ReadBack(NamedTuple):
+    """A record that Kafka has taken and that was read back.
+
+    Attributes:
+        before: what stood just before it, also if others wrote meanwhile.
+        at_us: its append time: Kafka's clock.
+    """
+
+    before: Any
+    at_us: int
+
+
 class SteeringWriter:
     """Writes records of one topic; each is durable, and has been read back, when a method returns."""
 
@@ -78,33 +92,41 @@ class SteeringWriter:
         self._producer = producer
         self._reader = reader
 
-    def append(self, key: str, value: bytes) -> Any:
-        """Write a record; returns what stood just before it, also if others wrote meanwhile.
+    def append(self, key: str, value: bytes) -> ReadBack:
+        """Write a record.
 
         Raises:
             BrokerError: Kafka does not take it.
         """
-        offset = self._send(key, value)
-        self._wait(lambda: self._reader.before(offset) is not None)
-        return self._reader.before(offset)
+        return self._write(key, value)
 
-    def remove(self, key: str) -> None:
+    def remove(self, key: str) -> ReadBack:
         """Remove the record with a key.
 
         Raises:
             BrokerError: Kafka does not take it.
         """
-        self._send(key, None)
-        self._wait(lambda: key not in {**self._reader.view.standing, **self._reader.view.unreadable})
+        return self._write(key, None)
 
-    def _wait(self, is_so: Callable[[], bool]) -> None:
-        wait_until(self._settings, self._topic, is_so)
+    def now_us(self) -> int:
+        """Return what Kafka's clock shows now, microseconds since 1970: the clock of this machine may be hours off.
 
-    def _send(self, key: str, value: bytes | None) -> int:
+        Only what Kafka writes tells it. Before the first record of this writer that is a removal of what nothing has.
+
+        Raises:
+            BrokerError: Kafka does not take it.
+        """
+        kafka_time = self._reader.kafka_time
+        least_us = kafka_time.least_us() if kafka_time.is_near else None
+        return self.remove(f"-{secrets.token_hex(8)}").at_us if least_us is None else least_us
+
+    def _write(self, key: str, value: bytes | None) -> ReadBack:
         with our_errors(self._settings, f"write {self._topic}"):
             sent = self._producer.send(self._topic, key=key.encode(), value=value)
-            offset: int = sent.get(RECORD_DELIVERY_SECONDS).offset
-        return offset
+            taken = sent.get(RECORD_DELIVERY_SECONDS)
+        self._reader.kafka_time.note_answer(taken.timestamp)
+        wait_until(self._settings, self._topic, lambda: self._reader.before(taken.offset) is not None)
+        return ReadBack(self._reader.before(taken.offset), taken.timestamp * MILLISECOND_US)
 
 
 @contextlib.contextmanager

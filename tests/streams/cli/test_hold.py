@@ -10,16 +10,14 @@ import pytest
 
 from evictstream.models.instants import SECOND_US, instant_us
 from evictstream.models.messages.brake import decode_brake
-from evictstream.models.steering.brakes import MOST_BRAKES, NO_BRAKES, Brakes, StandingBrake
 from evictstream.streams.broker.admin import declare_topics
 from evictstream.streams.broker.ports import free_ports
 from evictstream.streams.broker.producers import open_producer
 from evictstream.streams.cli import brakes
 from evictstream.streams.cli.brakes import open_brakes_writer
-from evictstream.streams.cli.hold import _refuse_to_replace
 from evictstream.streams.cli.main import run as run_here
 from evictstream.streams.cli.steering_records import REMEMBERED_SECONDS
-from evictstream.streams.errors import ExitCode, FoundProblemError
+from evictstream.streams.errors import ExitCode
 from evictstream.streams.settings import Settings
 from tests.harness.rows import State
 from tests.models.steering.test_brakes import record
@@ -118,16 +116,6 @@ def test_old_brakes_are_forgotten(declared: Settings) -> None:
         assert writer.brakes.standing.keys() == {"old", "standing"}
         writer.remove_old(released_us + (REMEMBERED_SECONDS + 61) * SECOND_US)
         assert writer.brakes.standing.keys() == {"standing"}
-
-
-def test_only_brakes_that_are_not_over_can_be_too_many() -> None:
-    wanted, known = decode_brake(record("one-more")), NO_BRAKES
-    for number in range(MOST_BRAKES):
-        known = known.with_record(f"x{number}".encode(), record(f"x{number}", releasedBy="anna"), 1)
-    _refuse_to_replace(known, wanted)
-    standing = {f"x{number}": StandingBrake(wanted, 1) for number in range(MOST_BRAKES)}
-    with pytest.raises(FoundProblemError, match="1000 brakes that are not over"):
-        _refuse_to_replace(Brakes(standing), wanted)
 
 
 @pytest.mark.kafka

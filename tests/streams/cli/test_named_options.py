@@ -68,6 +68,7 @@ SAID_OF = {
         "policy apply",
         "policy delete",
     },
+    "streams/cli/brake_writing.py": {"hold"},
     "streams/cli/confirmation.py": {"accept-gap", "cluster forget"},
     "kit/cli/incomplete.py": {*READERS, "import"},
     "kit/cli/manager_flags.py": {"what-if"},
