@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime as dt
-from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -173,28 +172,13 @@ def _write(
     standing_ids: Container[str] | None,
 ) -> tuple[Policy, IncidentAnswer]:
     """Write an answer that counts for some seconds; returns the policy, and the answer with its end."""
-    import msgspec
-
-    from evictstream.kit.cli.policy_revisions import answered
-    from evictstream.kit.cli.policy_writing import write_next
-    from evictstream.models.instants import SECOND_US, moment_at
+    from evictstream.kit.cli.policy_writing import write_answer
     from evictstream.streams.broker.steering_readers import PoliciesReader
     from evictstream.streams.cli.steering_records import open_records, open_writer
 
     topic = settings.policies_topic
     with open_records(settings, topic, PoliciesReader) as reader, open_writer(settings, topic, reader) as writer:
-        if seconds is not None:  # by Kafka's clock, as holds; a revision that answers nothing yet tells it
-            write_next(
-                writer, reader, policy_name, lambda now: answered(now, policy_name, applied_at=answer.answered_at)
-            )
-            now_us = reader.policies.standing[policy_name].appended_us
-            answer = msgspec.structs.replace(
-                answer, answered_at=moment_at(now_us), expires_at=moment_at(now_us + seconds * SECOND_US)
-            )
-        written = partial(answered, applied_at=answer.answered_at, standing_ids=standing_ids)
-        policy = write_next(writer, reader, policy_name, lambda now: written(now, policy_name, answer))
-    assert policy is not None  # noqa: S101 - an answer is always written
-    return policy, answer
+        return write_answer(writer, reader, policy_name, answer, seconds=seconds, standing_ids=standing_ids)
 
 
 def _sentence(incident: Incident, policy: Policy, expires_at: str | None) -> str:

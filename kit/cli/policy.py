@@ -83,15 +83,19 @@ def apply(
         written_now = {policy.name: policy.revision for policy in changed}
         standing = {one.name: one.policy.revision for one in listed_policies(reader.policies) if one.policy is not None}
         revisions, policies = standing | written_now, reader.policies
+        there = [one for one in written if one.name in revisions]
         if output is OutputFormat.JSON:
-            print_json({one.name: revisions[one.name] for one in written})
+            print_json({one.name: revisions[one.name] for one in there})
         else:
-            for one in written:
+            for one in there:
                 verb = "is now" if one.name in written_now else "stays"
                 say(f"policy {one.name} {verb} at revision {revisions[one.name]}")
     state = read_and_tell_outlasted(settings, policies, changed)
     warn_of_unknown(settings, _of_changed(written, changed), state)
-    return ExitCode.DONE
+    for one in written:
+        if one.name not in revisions:
+            warn(f"somebody has deleted policy {one.name} at the same time; apply it again if it is needed")
+    return ExitCode.DONE if len(there) == len(written) else ExitCode.FOUND_PROBLEM
 
 
 @app.command("get")

@@ -44,7 +44,7 @@ def tell_outlasted_by_policies(
     from evictstream.models.steering.policies import Policies as SomePolicies
     from evictstream.streams.worker.service_config import cluster_rules
 
-    some = SomePolicies({name: policies.standing[name] for name in names})
+    some = SomePolicies({name: policies.standing[name] for name in names if name in policies.standing})
     nodes = [stored.aggregate for stored in state.nodes()]
     found = outlasted_by(some.of_cluster, nodes, present_us(), cluster_rules(settings).usual)
     for name in some.standing:

@@ -9,13 +9,14 @@ from __future__ import annotations
 import datetime as dt
 import random
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
+from functools import partial
 from typing import Final
 
 import msgspec
 
 from evictstream.kit.cli.policy_revisions import answered, check_room
-from evictstream.models.instants import SECOND_US
+from evictstream.models.instants import MILLISECOND_US, SECOND_US, moment_at
 from evictstream.models.messages.codec import encode
 from evictstream.models.messages.incident import IncidentAnswer
 from evictstream.models.messages.policy import Policy
@@ -43,34 +44,35 @@ def write_next(
         make: returns the next revision of some policies; None if nothing is to change.
 
     Raises:
-        FoundProblemError: others write it all the time, or have deleted what was to be changed.
+        FoundProblemError: others write it all the time, have deleted what was to be changed, or left no room for it.
         BrokerError: Kafka does not take it.
     """
-    base = reader.policies
+    base = made_from = reader.policies
     policy = make(base)
     if policy is None:
         return None
     lost: dict[str, IncidentAnswer] = {}
     for _ in range(_MOST_TRIES):
-        before: Policies = writer.append(name, encode(policy)).before
+        before: Policies = _append(writer, policy)
         if _record(before, name) == _record(base, name):
             return policy
         time.sleep(random.uniform(0, _LONGEST_PAUSE_SECONDS))  # noqa: S311 - no secret
+        if name in before.standing:  # the answers that `make` has seen it has kept, or dropped on purpose
+            seen = made_from.standing[name].kept_answers() if name in made_from.standing else ()
+            lost = _newest((*lost.values(), *(one for one in before.standing[name].kept_answers() if one not in seen)))
         base = reader.policies
         newest = _record(base, name)
         is_own = newest is not None and encode(newest) == encode(policy)
         made_from = before if is_own else base
-        if name in before.standing:
-            lost = _newest((*lost.values(), *before.standing[name].kept_answers()))
         revision = max(policy.revision, 0 if newest is None else newest.revision) + 1
         try:
             policy = make(made_from) or answered(made_from, name, applied_at=policy.applied_at)
+            policy = msgspec.structs.replace(_with_answers(policy, lost), revision=revision)
         except FoundProblemError:
             deleted = _record(made_from, name)
-            if is_own and deleted is not None:  # others have deleted it, and so it stays
+            if is_own and deleted is not None:  # what others have written, such as that it is deleted, stays
                 writer.append(name, encode(msgspec.structs.replace(deleted, revision=revision)))
             raise
-        policy = msgspec.structs.replace(_with_answers(policy, lost), revision=revision)
     raise FoundProblemError(
         f"others write policy {name} at the same time: what they or you have changed may be lost",
         next_step="look with `evictstream policy get` and `evictstream incidents list`, and give the command again",
@@ -90,6 +92,55 @@ def remove_old_policies(writer: SteeringWriter, reader: PoliciesReader) -> None:
         removed = writer.remove(name).before.standing.get(name)
         if removed is not None and removed is not standing:  # somebody has applied it again just now
             writer.append(name, encode(removed.policy))
+
+
+def write_answer(
+    writer: SteeringWriter,
+    reader: PoliciesReader,
+    policy_name: str,
+    answer: IncidentAnswer,
+    *,
+    seconds: int | None,
+    standing_ids: Container[str] | None,
+) -> tuple[Policy, IncidentAnswer]:
+    """Write an answer that counts for some seconds; returns the policy, and the answer with its end.
+
+    Raises:
+        FoundProblemError: the policy is not there any more, or has no room.
+        BrokerError: Kafka does not take it.
+    """
+    if seconds is not None:  # by Kafka's clock, as holds; a revision that answers nothing yet tells it
+        write_next(writer, reader, policy_name, lambda now: answered(now, policy_name, applied_at=answer.answered_at))
+        now_us = writer.now_us()
+        answer = msgspec.structs.replace(
+            answer, answered_at=moment_at(now_us), expires_at=moment_at(now_us + seconds * SECOND_US)
+        )
+    written = partial(answered, applied_at=answer.answered_at, standing_ids=standing_ids)
+    policy = write_next(writer, reader, policy_name, lambda now: written(now, policy_name, answer))
+    assert policy is not None  # noqa: S101 - an answer is always written
+    return policy, answer
+
+
+def _append(writer: SteeringWriter, policy: Policy) -> Policies:
+    """Append a revision; returns what stood before.
+
+    Raises:
+        FoundProblemError: it cannot be read, as one policy too many; what stood before stands again.
+    """
+    name, value = policy.name, encode(policy)
+    before, at_us = writer.append(name, value)
+    problem = before.with_record(name.encode(), value, at_us // MILLISECOND_US).unreadable.get(name)
+    if problem is None:
+        found: Policies = before
+        return found
+    replaced = _record(before, name)
+    if replaced is None:
+        writer.remove(name)
+    else:
+        writer.append(name, encode(replaced))
+    raise FoundProblemError(
+        f"policy {name} does not stand: {problem}", next_step="delete one, or write the patterns into fewer"
+    )
 
 
 def _record(policies: Policies, name: str) -> Policy | None:

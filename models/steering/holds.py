@@ -1,5 +1,6 @@
 """What brakes and policies have in common: the eviction that they look at, and the answer that it has to wait."""
 
+import contextlib
 import zlib
 from collections.abc import Callable, Iterable, Mapping
 from typing import Final, NamedTuple, Protocol, TypeVar
@@ -11,6 +12,7 @@ from evictstream.models.steering.node_counts import KnownNodes
 
 _FRACTIONS: Final = 2**32
 _POLICY: Final = "policy/"
+_HEX: Final = "hex:"
 
 _Standing = TypeVar("_Standing")
 
@@ -112,7 +114,7 @@ def with_record(
         read: gets the key, the value, and all others that stand; returns what the record says, or why it says nothing.
     """
     key, value = record
-    name = (key or b"").decode(errors="replace")
+    name = name_of(key or b"")
     stand = {other: one for other, one in standing.items() if other != name}
     unread = {other: detail for other, detail in unreadable.items() if other != name}
     if value is not None:
@@ -125,6 +127,23 @@ def with_record(
         else:
             stand[name] = found
     return stand, unread
+
+
+def name_of(key: bytes) -> str:
+    """Return the key of a record as people read and type it; one that is no UTF-8 in hexadecimal: `hex:ff01`."""
+    try:
+        name = key.decode()
+    except UnicodeDecodeError:
+        return f"{_HEX}{key.hex()}"
+    return f"{_HEX}{key.hex()}" if name.startswith(_HEX) else name
+
+
+def key_of(name: str) -> bytes:
+    """Return the key of a record by its name, as `name_of` gives it."""
+    if name.startswith(_HEX):
+        with contextlib.suppress(ValueError):
+            return bytes.fromhex(name.removeprefix(_HEX))
+    return name.encode()
 
 
 def policy_holder(name: str) -> str:

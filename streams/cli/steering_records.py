@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, Final, NamedTuple, TypeVar
 
 from evictstream.models.instants import MILLISECOND_US
+from evictstream.models.steering.holds import key_of
 from evictstream.streams.broker.admin import readable_partitions
 from evictstream.streams.broker.clients import our_errors
 from evictstream.streams.broker.producers import open_producer
@@ -122,7 +123,7 @@ class SteeringWriter:
 
     def _write(self, key: str, value: bytes | None) -> ReadBack:
         with our_errors(self._settings, f"write {self._topic}"):
-            sent = self._producer.send(self._topic, key=key.encode(), value=value)
+            sent = self._producer.send(self._topic, key=key_of(key), value=value)
             taken = sent.get(RECORD_DELIVERY_SECONDS)
         self._reader.kafka_time.note_answer(taken.timestamp)
         wait_until(self._settings, self._topic, lambda: self._reader.before(taken.offset) is not None)

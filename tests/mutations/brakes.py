@@ -11,6 +11,7 @@ STEPS = "tests/models/eviction/test_held_attempts.py"
 HELD = "tests/streams/partition/test_held.py"
 BRAKES = "tests/models/steering/test_brakes.py"
 EXECUTING = "tests/models/eviction/test_executing.py"
+WRITING = "tests/streams/cli/test_brake_writing.py"
 ROWS = "tests/models/messages/test_older_readers.py"
 
 OF_BRAKES = (
@@ -41,6 +42,26 @@ OF_BRAKES = (
         "count brakes that are over for the limit",
         (Change(product.STEERING_BRAKES, "Brakes.with_record", "one.is_over(appended_us)", "False"),),
         (BRAKES,),
+    ),
+    Mutation(
+        "ask for no time of Kafka",
+        (Change(product.STEERING_RECORDS, "SteeringWriter.now_us", "least_us is None", "False"),),
+        (WRITING,),
+    ),
+    Mutation(
+        "leave one brake too many where it is",
+        (Change(product.BRAKES_WRITER, "BrakesWriter.write", "self.remove(brake.id)", "None"),),
+        (f"{WRITING}::test_one_brake_too_many_by_a_race_is_taken_back",),
+    ),
+    Mutation(
+        "overwrite a release that comes while a brake is written",
+        (Change(product.BRAKE_WRITING, "set_brake", "found is not None", "False"),),
+        (f"{WRITING}::test_a_release_between_the_two_writes_stays",),
+    ),
+    Mutation(
+        "let the second of two brakes of one name stand",
+        (Change(product.BRAKE_WRITING, "set_brake", "_holds_otherwise(earlier, brake)", "False"),),
+        (f"{WRITING}::test_of_two_brakes_of_one_name_the_first_stands",),
     ),
     Mutation(
         "look at what is held no more when its brake has changed",

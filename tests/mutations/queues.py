@@ -127,6 +127,11 @@ OF_QUEUES = (
         (f"{HELD}::test_a_clock_ahead_ends_no_brake",),
     ),
     Mutation(
+        "let results tell nothing of Kafka's clock",
+        (Change(product.CLUSTER_LIFE, "ClusterLife._serve", "self.brakes.note_answer", "lambda appended_ms: None"),),
+        ("tests/streams/executor/test_brakes_in_kafka.py::test_a_brake_holds_what_is_issued_until_its_release",),
+    ),
+    Mutation(
         "evict while brakes are unknown",
         (Change(product.CLUSTER_EXECUTOR, "ClusterExecutor._turn", "self.brakes.objection() is not None", "False"),),
         (f"{EXECUTOR}::test_nothing_begins_while_brakes_are_unknown",),

@@ -211,6 +211,7 @@ def test_a_brake_set_again_while_old_ones_go_stays(topic: Topic) -> None:
     topic.at_once(lambda: topic.put(b"b0", record("b0")), lambda: topic.put(b"b1", record("b1")))
     topic.brakes.remove_old(now_us)
     assert topic.reader.brakes.standing.keys() == {"b0", "b1"}
+    assert (b"b0", None) not in topic.written
 
 
 def test_a_removal_is_read_back_for_ended_brakes_too(topic: Topic) -> None:
@@ -218,3 +219,13 @@ def test_a_removal_is_read_back_for_ended_brakes_too(topic: Topic) -> None:
     topic.reader.view = type(topic.reader.view)(ended={"b1": over})
     removed = topic.writer.remove("b1")
     assert (removed.before.all, topic.reader.brakes.all) == ({"b1": over}, {})
+
+
+def test_a_record_with_an_odd_key_is_removed(topic: Topic) -> None:
+    for key, shown in ((b"\xff\xfe", "hex:fffe"), (b"hex:fffe", "hex:6865783a66666665"), (b"odd", "odd")):
+        topic.put(key, b"{")
+        assert list(topic.reader.brakes.unreadable) == [shown]
+        assert end_brake(topic.brakes, shown, "w").ended_at is not None
+        assert topic.written[-1] == (key, None)
+        assert topic.reader.brakes.objection() is None
+    assert end_brake(topic.brakes, "hex:no", "w").sentence.startswith("there is no brake hex:no")

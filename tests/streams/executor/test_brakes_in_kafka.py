@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -11,6 +12,7 @@ from evictstream.kit.conformance.fake_api import FakeApi
 from evictstream.streams.broker.admin_client import admin_client
 from evictstream.streams.broker.producers import open_producer
 from evictstream.streams.errors import TopicsDifferError
+from evictstream.streams.executor.cluster_life import ClusterLife
 from evictstream.streams.executor.eviction import ExecutorMode
 from evictstream.streams.kubernetes.access import ClusterAccess
 from evictstream.streams.settings import Settings
@@ -50,6 +52,8 @@ def test_a_brake_holds_what_is_issued_until_its_release(
         assert sorted(answered(2)) == [("a", "Accepted", "b1"), ("b", "Gone", None)]
         assert ready(settings.health_port)["brakes"] == {"c1": ["b1"]}
         assert not api.removals("a")
+        (life,) = (thread for thread in threading.enumerate() if isinstance(thread, ClusterLife))
+        wait_for(lambda: life.brakes._known.kafka_time.is_near)  # its results tell it Kafka's clock
 
         write_brake("b2", b"no brake")
         wait_for(lambda: "'b2' cannot be read" in ready(settings.health_port)["hindered"].get("c1", ""))
