@@ -20,7 +20,7 @@ import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -157,6 +157,44 @@ class Run(NamedTuple):
         }
 
 
+class Meddler(threading.Thread):
+    """Applies, changes and deletes a second policy, over and over; in the end it is deleted.
+
+    Attributes:
+        changed: how often it has.
+    """
+
+    def __init__(self, changes: int, apply: Callable[[dict[str, Any]], None], delete: Callable[[str], None]) -> None:
+        super().__init__(daemon=True)
+        self.changed = 0
+        self._changes = changes
+        self._apply_policy = apply
+        self._delete_policy = delete
+        self._failure: BaseException | None = None
+
+    def run(self) -> None:
+        """Change it, until that fails."""
+        try:
+            for number in range(self._changes):
+                if number % 3 == 2:
+                    self._delete_policy("meddler")
+                else:
+                    clause = CLAUSES[(number + number // 3) % len(CLAUSES)]
+                    self._apply_policy({"name": "meddler", "why": "test", "spread": "0s", **clause})
+                self.changed += 1
+            if self._changes % 3:
+                self._delete_policy("meddler")
+        except BaseException as error:  # noqa: BLE001 - raised again below
+            self._failure = error
+
+    def finish(self) -> int:
+        """Wait for the end; returns how often the policy was changed, or raises why no further time."""
+        self.join()
+        if self._failure is not None:
+            raise self._failure
+        return self.changed
+
+
 class PacedStorm(StormProcesses):
     """One run."""
 
@@ -187,14 +225,14 @@ class PacedStorm(StormProcesses):
             executor = self.start(stack, "executor", "execute", *where, "--mode", "delete", "--events", "none")
             storm = threading.Thread(target=self._taint, daemon=True)
             storm.start()
-            meddler = threading.Thread(target=self._meddle, args=(changes,), daemon=True)
+            meddler = Meddler(changes, self._apply, self._delete)
             wait_for(lambda: self._seen() > 0, "the first eviction")
             meddler.start()
             for number in range(kills):
                 wait_for(lambda: self._seen() > self._pods * (number + 1) // (kills + 2), "more evictions")  # noqa: B023
                 (executor if number % 2 else self.draw.choice(workers)).kill_and_start()
             storm.join()
-            meddler.join()
+            changed = meddler.finish()
             wait_for(lambda: not self._api.left and bool(self._seen()), "the last deletes", fails=False)
             self._reader.to_end()
         seen = self._reader.seen
@@ -207,7 +245,7 @@ class PacedStorm(StormProcesses):
             twice=self._api.twice,
             left=self._api.left,
             kills=kills,
-            changes=changes,
+            changes=changed,
         )
 
     def _seen(self) -> int:
@@ -218,16 +256,8 @@ class PacedStorm(StormProcesses):
             self._api.put("Node", f"n-{number}", spec=TAINTED)
             time.sleep(TAINTED_EACH_SECONDS)
 
-    def _meddle(self, changes: int) -> None:
-        """Apply, change and delete the second policy, over and over; in the end it is deleted."""
-        for number in range(changes):
-            if number % 3 == 2:
-                self._command("policy", "delete", "meddler", "--why", "test")
-            else:
-                clause = CLAUSES[(number + number // 3) % len(CLAUSES)]
-                self._apply({"name": "meddler", "why": "test", "spread": "0s", **clause})
-        if changes % 3:
-            self._command("policy", "delete", "meddler", "--why", "test")
+    def _delete(self, name: str) -> None:
+        self._command("policy", "delete", name, "--why", "test")
 
     def _apply(self, policy: dict[str, Any]) -> None:
         file = self.folder / f"{policy['name']}.yaml"

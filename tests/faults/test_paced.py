@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.faults.paced import BURST, RATE, Issued, Run
+from tests.faults.paced import BURST, RATE, Issued, Meddler, Run
 
 PODS = 2 * BURST
 DEADLINES = {f"u{number}": 0.0 if number < RATE else 0.5 for number in range(PODS)}
@@ -47,3 +47,24 @@ def test_what_keeps_its_rate_breaks_no_promise() -> None:
 )
 def test_a_broken_promise_is_a_problem(broken: Run, problem: str) -> None:
     assert any(one.startswith(problem) for one in broken.problems()), broken.problems()
+
+
+def test_a_change_that_fails_fails_the_run() -> None:
+    def refuse(_: object) -> None:
+        raise RuntimeError("refused")
+
+    applied: list[object] = []
+    meddler = Meddler(7, applied.append, refuse)
+    meddler.start()
+    with pytest.raises(RuntimeError, match="refused"):
+        meddler.finish()
+    assert meddler.changed == len(applied) == 2
+
+
+def test_changes_are_counted_as_they_are_made() -> None:
+    applied: list[object] = []
+    deleted: list[str] = []
+    meddler = Meddler(7, applied.append, deleted.append)
+    meddler.start()
+    assert meddler.finish() == 7
+    assert (len(applied), deleted) == (5, ["meddler"] * 3)
