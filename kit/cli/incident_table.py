@@ -52,7 +52,7 @@ def nodes_words(nodes: int, zone: str | None, node: str | None) -> str:
 
 def _waits(one: Incident) -> bool:
     """Whether evictions of it wait: what is over may have left the taint."""
-    return one.state is IncidentState.WAITING and one.evictions > 0
+    return one.state is IncidentState.WAITING and one.held > 0
 
 
 def _allowed(one: Incident) -> str:
@@ -69,6 +69,8 @@ def incident_lines(one: Incident) -> Iterator[str]:
         f" policy {one.policy} allows {_allowed(one)}"
     )
     yield f"{one.evictions} evictions, {one.due} of them due; {one.losing_all} owners lose all of their pods"
+    if one.selected is not None:
+        yield f"policy {one.policy} selects {one.selected} of these evictions; no others wait"
     for owner in one.owners:
         yield f"  {owner.namespace}/{owner.owner} loses all {owner.pods}"
     if one.losing_all > len(one.owners):
@@ -81,7 +83,7 @@ def incident_lines(one: Incident) -> Iterator[str]:
         yield f"answered by {one.answered_by} at {one.answered_at}{until}: {one.answered_why}"
     if one.releases_at is not None:
         yield f"lets evictions go by itself at {one.releases_at}"
-    if one.state is IncidentState.WAITING and not one.evictions:
+    if one.state is IncidentState.WAITING and not one.held:
         yield "nothing waits now; it ends when the taints are gone"
     elif _waits(one) and one.releases_at is None:
         yield f"waits for a person: evictstream incidents approve {one.id} --why TEXT, or reject"

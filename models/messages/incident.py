@@ -111,7 +111,11 @@ class Incident(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defau
         tuple[NonEmptyText, ...], Meta(max_length=MOST_NODES_LISTED, description="The first ones of them.")
     ] = ()
     evictions: Annotated[Count, Meta(description="Evictions on these nodes for this taint that have not ended.")]
-    due: Annotated[Count, Meta(description="Those of them that have to leave now, and were not issued.")]
+    selected: Annotated[
+        Count | None,
+        Meta(description="Those of them that the policy selects: only these can wait; absent if it selects all."),
+    ] = None
+    due: Annotated[Count, Meta(description="Those of `evictions` that have to leave now, and were not issued.")]
     losing_all: Annotated[
         Count, Meta(description="Owners of which every pod is among them; of `ownersLosingAll`, the last pods.")
     ]
@@ -126,6 +130,11 @@ class Incident(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defau
     releases_at: Annotated[
         InstantText | None, Meta(description="When it lets evictions go by itself; absent where a person has to.")
     ] = None
+
+    @property
+    def held(self) -> int:
+        """How many evictions wait while nobody has approved it; 0 as once all are gone whose taint stays."""
+        return self.evictions if self.selected is None else self.selected
 
 
 _decoder: Final = msgspec.json.Decoder(Incident)

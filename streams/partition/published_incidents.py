@@ -23,15 +23,18 @@ from evictstream.models.messages.incident import (
     IncidentState,
     LosingOwner,
 )
-from evictstream.models.messages.policy import GuardMeasure
+from evictstream.models.messages.policy import GuardMeasure, PolicySelection, PolicySpec
 from evictstream.models.messages.vocabulary import API_VERSION
+from evictstream.models.steering.holds import Subject
 from evictstream.models.steering.owner_counts import OwnerCount
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Generator, Iterator, Mapping
 
+    from evictstream.models.eviction import NodeAggregate
     from evictstream.models.eviction.cluster import Cluster
     from evictstream.models.eviction.levels import ClusterLevels
+    from evictstream.models.eviction.state import PodState
     from evictstream.models.kubernetes.traits import Owner
     from evictstream.models.steering.incidents import StandingIncident
     from evictstream.streams.engine.core.outbox import Headers, Outbox
@@ -44,6 +47,7 @@ RECOUNT_US: Final = 10 * SECOND_US
 
 _QUIET_US: Final = 60 * SECOND_US  # after this time an unchanged incident is published again
 _PODS_IN_SLICE: Final = 4_000  # each some 0.5 µs
+_PODS_LIKE_A_LOOK: Final = 6  # comparing an eviction with a policy costs as much
 
 # No code may change this list: see `streams.partition.messages`.
 INCIDENT_HEADERS: Final[Headers] = [
@@ -62,21 +66,22 @@ class _Said(NamedTuple):
         at_us: when it was published.
         mark: the state, answer and revision in it; a change of them is published at once.
         changes: the cluster's number of changes then.
-        evictions: how many had not ended.
+        selected: how many evictions of its policy had not ended.
         empty_us: when a record last had none; 0 if none was seen.
     """
 
     at_us: int
     mark: tuple[object, ...]
     changes: int
-    evictions: int
+    selected: int
     empty_us: int
 
 
 class _Counts(NamedTuple):
-    """Evictions of an incident, and the owners of their pods."""
+    """Evictions of an incident, those of its policy among them, and the owners of their pods."""
 
     evictions: int
+    selected: int
     due: int
     leaving: Counter[Owner]
 
@@ -148,7 +153,7 @@ class PublishedIncidents:
         for cluster in self._clusters.by_key.values():
             for standing, _ in self._guarding.of(cluster.name) if cluster.state.incidents else ():
                 said = self._said.get(standing.incident.id)
-                if said is None or not said.evictions or standing.state(now_us) is not IncidentState.WAITING:
+                if said is None or not said.selected or standing.state(now_us) is not IncidentState.WAITING:
                     continue
                 place, since_us = (standing.incident.policy, cluster.name), max(standing.waits_from_us, said.empty_us)
                 found[place] = min(since_us, found.get(place, since_us))
@@ -220,7 +225,7 @@ class PublishedIncidents:
     ) -> Iterator[None]:
         """Publish an incident with its nodes, and with the owners that its guard counts; None for other guards."""
         incident, changes = standing.incident, self._changes(cluster)
-        counts = yield from self._count(cluster, nodes, incident.taint, now_us)
+        counts = yield from self._count(cluster, nodes, standing, now_us)
         owners = yield from bound.of(counts.leaving if losing is None else losing)
         if losing is None:
             owners = Counter({owner: pods for owner, pods in owners.items() if pods == counts.leaving[owner]})
@@ -228,9 +233,9 @@ class PublishedIncidents:
         if outbox.is_in_step or incident.id not in {one.id for one in now.state.incidents}:
             return  # other tasks ran meanwhile: the incident has ended, or a step is half done
         said = self._said.get(incident.id)
-        empty_us = now_us if not counts.evictions else 0 if said is None else said.empty_us
+        empty_us = now_us if not counts.selected else 0 if said is None else said.empty_us
         self._said[incident.id] = _Said(
-            now_us, self._mark(standing, now_us), changes, evictions=counts.evictions, empty_us=empty_us
+            now_us, self._mark(standing, now_us), changes, selected=counts.selected, empty_us=empty_us
         )
         sequence = self._next_sequence(now, now_us, outbox)
         record = _record(standing, cluster.name, sequence, nodes=nodes, counts=counts, owners=owners, now_us=now_us)
@@ -239,12 +244,17 @@ class PublishedIncidents:
         if incident.id not in published:
             self._clusters.published_incidents(now, (*published, incident.id), outbox)
 
-    def _count(self, cluster: Cluster, nodes: list[str], taint: str, now_us: int) -> Generator[None, None, _Counts]:
-        evictions = due = seen = 0
+    def _count(
+        self, cluster: Cluster, nodes: list[str], standing: StandingIncident, now_us: int
+    ) -> Generator[None, None, _Counts]:
+        taint, picks_pods = standing.incident.taint, _picks_pods(standing.policy.policy.spec)
+        evictions = selected = due = seen = 0
         leaving: Counter[Owner] = Counter()
         for name in nodes:
             aggregate = cluster.nodes.get(name)
-            for pod in () if aggregate is None else aggregate.pods.values():
+            if aggregate is None:
+                continue
+            for pod in aggregate.pods.values():
                 eviction = pod.eviction
                 if eviction is None or eviction.due.taint.key != taint:
                     continue
@@ -253,12 +263,43 @@ class PublishedIncidents:
                     leaving[owner] += 1
                 if eviction.state is not _DONE:
                     evictions += 1
+                    if picks_pods:
+                        seen += _PODS_LIKE_A_LOOK
+                        selected += standing.policy.select(_subject(aggregate, pod, taint))
                     due += eviction.state is _SCHEDULED and eviction.owed_us <= now_us
-            seen += 0 if aggregate is None else len(aggregate.pods)
+            seen += len(aggregate.pods)
             if seen >= _PODS_IN_SLICE:
                 seen = 0
                 yield
-        return _Counts(evictions, due, leaving)
+        return _Counts(evictions, selected if picks_pods else evictions, due, leaving)
+
+
+def _picks_pods(spec: PolicySpec | None) -> bool:
+    """Whether a policy selects some evictions only of the nodes and taints that its guard counts."""
+    selected = PolicySelection() if spec is None else spec.selected
+    of_nodes = PolicySelection(
+        clusters=selected.clusters,
+        nodes=selected.nodes,
+        taints=selected.taints,
+        zones=selected.zones,
+        node_labels=selected.node_labels,
+    )
+    return spec is None or spec.excluded is not None or selected != of_nodes
+
+
+def _subject(aggregate: NodeAggregate, pod: PodState, taint: str) -> Subject:
+    """Return what a selection looks at of an eviction; instants are left out, as it looks at none."""
+    node = aggregate.node
+    return Subject(
+        pod.address.partition("/")[0],
+        pod.uid,
+        taint,
+        0,
+        node=aggregate.name,
+        zone=None if node is None else node.zone,
+        node_labels=None if node is None else node.labels,
+        traits=pod.traits,
+    )
 
 
 def _named(owner: Owner) -> tuple[str, str]:
@@ -309,6 +350,7 @@ def _record(
         nodes=len(nodes),
         first_nodes=tuple(nodes[:MOST_NODES_LISTED]),
         evictions=counts.evictions,
+        selected=None if counts.selected == counts.evictions else counts.selected,
         due=counts.due,
         losing_all=len(owners),
         owners=tuple(

@@ -92,7 +92,7 @@ OF_GUARDS = (
     ),
     Mutation(
         "say that an incident waits of which nothing is left",
-        (Change(product.PUBLISHED_INCIDENTS, "PublishedIncidents.waiting_since_us", "not said.evictions", "False"),),
+        (Change(product.PUBLISHED_INCIDENTS, "PublishedIncidents.waiting_since_us", "not said.selected", "False"),),
         (PUBLISHED,),
     ),
     Mutation(
@@ -405,6 +405,21 @@ OF_GUARDS = (
         "publish of a guard of owners those that lose all within its incident",
         (Change(product.PUBLISHED_INCIDENTS, "PublishedIncidents.turn", "isinstance(count, OwnerCount)", "False"),),
         (OF_OWNERS,),
+    ),
+    Mutation(
+        "let evictions wait for a person that no policy selects",
+        (Change(product.PUBLISHED_INCIDENTS, "PublishedIncidents._count", "_picks_pods(...)", "False"),),
+        (PUBLISHED,),
+    ),
+    Mutation(
+        "take it that no policy excepts pods",
+        (Change(product.PUBLISHED_INCIDENTS, "_picks_pods", "spec.excluded is not None", "False"),),
+        (PUBLISHED,),
+    ),
+    Mutation(
+        "take it that no policy selects pods",
+        (Change(product.PUBLISHED_INCIDENTS, "_picks_pods", "selected != of_nodes", "False"),),
+        (PUBLISHED,),
     ),
     Mutation(
         "publish owners that have no pod any more",

@@ -50,3 +50,13 @@ def test_where_nothing_waits_it_asks_for_no_approval() -> None:
     }
     assert lines[0][-1] == "nothing waits now; it ends when the taints are gone"
     assert lines[1][-1].startswith("waits for a person: evictstream incidents approve")
+
+
+@pytest.mark.parametrize(("selected", "waits"), [(0, False), (3, True), (None, True)])
+def test_evictions_that_its_policy_does_not_select_wait_for_nobody(selected: int | None, waits: bool) -> None:  # noqa: FBT001 - a case
+    incident = decode_incident(json.dumps(INCIDENT | ({} if selected is None else {"selected": selected})))
+    lines = list(incident_lines(incident))
+    assert incidents_kind(lambda: 0).is_alarming(incident) == waits
+    assert lines[-1].startswith("waits for a person" if waits else "nothing waits now")
+    said = f"policy large selects {selected} of these evictions; no others wait"
+    assert (said in lines) == (selected is not None)

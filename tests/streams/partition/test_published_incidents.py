@@ -123,6 +123,46 @@ def test_an_incident_without_evictions_waits_for_nobody() -> None:
     assert waiting_seconds(world) == {("p1", "lab"): 20}
 
 
+@pytest.mark.parametrize(
+    ("more", "selected"),
+    [
+        ({"for": {"namespaces": ["y"]}}, 0),
+        ({"for": {"owners": ["Job"]}}, 0),
+        ({"except": {"namespaces": ["x"]}}, 0),
+        ({"for": {"priority": {"below": 1}}}, None),
+        ({"for": {"zones": ["a"]}}, None),
+    ],
+)
+def test_evictions_of_no_policy_wait_for_nobody(more: dict[str, Any], selected: int | None) -> None:
+    world = Storm(**GUARD, **more)
+    world.storm(range(NODES))
+    world.run(10)
+    waits = waiting_seconds(world)
+    (incident,) = world.published.values()
+    assert incident is not None
+    assert (incident.evictions, incident.selected) == (2 * NODES, selected)
+    assert waits == ({("p1", "lab"): 10} if selected is None else {})
+
+
+@pytest.mark.parametrize("kills", [False, True], ids=["", "a worker is killed"])
+def test_it_waits_since_an_eviction_of_its_policy(kills: bool) -> None:  # noqa: FBT001 - a case
+    world = Storm(**(GUARD | {"for": {"namespaces": ["y"]}}))
+    world.storm(range(NODES))
+    world.run(100)
+    assert waiting_seconds(world) == {}
+    meta = {"namespace": "y", "name": "db", "uid": "db"}
+    world.put("lab", "pods", "Pod", meta, {"nodeName": "n0"})
+    world.run(150)
+    assert waiting_seconds(world) == {("p1", "lab"): 50}
+    if kills:
+        world.die()
+        world.run(160)
+        assert waiting_seconds(world) == {("p1", "lab"): 160}, "a new owner counts from its beginning"
+    (incident,) = world.published.values()
+    assert incident is not None
+    assert incident.selected == 1
+
+
 @pytest.mark.parametrize("kills", [False, True], ids=["", "a worker is killed before"])
 def test_an_end_is_a_tombstone_whoever_owns_it_then(kills: bool) -> None:  # noqa: FBT001 - a case
     world = held_storm()
