@@ -21,31 +21,41 @@ def leaving_pods(aggregate: NodeAggregate) -> Counter[str]:
 
     For the same taints all remembered deletions are counted once; from then on `count_left` changes the number.
     """
-    since_us = _since_us(aggregate)
+    since_us = newest_taints_us(aggregate)
     if not since_us:
         aggregate.left = None
         return Counter()
     if aggregate.left is None or aggregate.left[0] != since_us:
         aggregate.left = since_us, Counter()
-        for memory in aggregate.deleted_pods.values():
-            count_left(aggregate, memory, 1)
+        aggregate.left[1].update(key for key, _ in deleted_leaving(aggregate, since_us))
     found = Counter(key for key, _ in _known_leaving(aggregate, since_us))
     found.update(aggregate.left[1])
     return +found
 
 
 def count_left(aggregate: NodeAggregate, memory: DeletionMemory | None, by: int) -> None:
-    """Count a deletion that is remembered from now on (1), or no longer (-1), if those of its node are counted."""
-    if aggregate.left is not None and memory is not None and _has_left(memory, aggregate.left[0]):
+    """Count a deleted pod that is remembered from now on (1), or no longer (-1), wherever its node's are counted."""
+    if memory is None or not memory.evicted_for:
+        return
+    if aggregate.left is not None and has_left(memory, aggregate.left[0]):
         aggregate.left[1][memory.evicted_for] += by
+    if aggregate.workloads is not None:
+        aggregate.workloads.left(aggregate.name, memory, by)
 
 
-def leaving_owners(aggregate: NodeAggregate) -> dict[Owner, tuple[str, ...]]:
-    """Return the owners of these pods, each with the keys of the taints in order."""
+def deleted_leaving(aggregate: NodeAggregate, since_us: Mapping[str, int]) -> Iterator[tuple[str, DeletionMemory]]:
+    """Yield each deleted pod that is remembered and has left for a taint of its node, with its key."""
+    for memory in aggregate.deleted_pods.values():
+        if has_left(memory, since_us):
+            yield memory.evicted_for, memory
+
+
+def leaving_owners(aggregate: NodeAggregate, since_us: Mapping[str, int]) -> dict[Owner, tuple[str, ...]]:
+    """Return the owners of pods that are still there and leave, each with the keys of the taints in order."""
     found: dict[Owner, tuple[str, ...]] = {}
     alone: dict[str, tuple[str, ...]] = {}  # one object for nearly all owners of a node
-    for key, pod in _leaving(aggregate):
-        owner = pod.owner if isinstance(pod, DeletionMemory) else controller_of(pod)
+    for key, pod in _known_leaving(aggregate, since_us):
+        owner = controller_of(pod)
         if owner is not None:
             keys = found.get(owner)
             if keys is None:
@@ -55,21 +65,12 @@ def leaving_owners(aggregate: NodeAggregate) -> dict[Owner, tuple[str, ...]]:
     return found
 
 
-def _leaving(aggregate: NodeAggregate) -> Iterator[tuple[str, PodState | DeletionMemory]]:
-    """Yield each leaving pod, or its remembered deletion, with the key of the taint for which it leaves.
-
-    A pod that terminates or has left counts only if its eviction was issued after the newest taint of that key came.
-    Before, the taint may have been away.
-    """
-    since_us = _since_us(aggregate)
-    yield from _known_leaving(aggregate, since_us)
-    for memory in aggregate.deleted_pods.values() if since_us else ():
-        if _has_left(memory, since_us):
-            yield memory.evicted_for, memory
-
-
 def _known_leaving(aggregate: NodeAggregate, since_us: Mapping[str, int]) -> Iterator[tuple[str, PodState]]:
-    """Yield the leaving pods that still exist."""
+    """Yield each leaving pod that still exists, with the key of its taint.
+
+    Of a pod that terminates or has left, only an eviction counts that was issued since the newest taint of its key is
+    there: the taint may have been away in between.
+    """
     for pod in aggregate.pods.values():
         eviction = pod.eviction
         if eviction is None or (key := eviction.due.taint.key) not in since_us:
@@ -78,12 +79,12 @@ def _known_leaving(aggregate: NodeAggregate, since_us: Mapping[str, int]) -> Ite
             yield key, pod
 
 
-def _has_left(memory: DeletionMemory, since_us: Mapping[str, int]) -> bool:
+def has_left(memory: DeletionMemory, since_us: Mapping[str, int]) -> bool:
     """Whether a deleted pod has left for a taint that its node has."""
     return memory.evicted_for in since_us and memory.evicted_us >= since_us[memory.evicted_for]
 
 
-def _since_us(aggregate: NodeAggregate) -> dict[str, int]:
+def newest_taints_us(aggregate: NodeAggregate) -> dict[str, int]:
     """Return by key when the node's newest taint came."""
     found: dict[str, int] = {}
     for state in () if aggregate.node is None else aggregate.node.taints:

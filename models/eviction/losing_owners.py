@@ -1,16 +1,56 @@
 """The owners of one cluster of which all pods leave: what guards ask that count them (`models/steering/guards.py`).
 
 Steps tell of each pod that comes, goes or has to leave, 1 µs each; the pods of a node are looked at once in each look
-after one of them has to leave. All of it follows from rows.
+after one of them has to leave. What is remembered of deleted pods is looked at once for the same taints of a node. All
+of it follows from rows.
 """
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 
-from evictstream.models.eviction.leaving_pods import leaving_owners
+from evictstream.models.eviction.leaving_pods import deleted_leaving, has_left, leaving_owners, newest_taints_us
 from evictstream.models.eviction.pod_owners import has_to_leave, owner_of
-from evictstream.models.eviction.state import Eviction, NodeAggregate, PodCounts, PodState
+from evictstream.models.eviction.state import DeletionMemory, Eviction, NodeAggregate, PodCounts, PodState
 from evictstream.models.kubernetes.traits import Owner
+
+
+class _NodeOwners:
+    """The owners of which pods leave a node, or have left it.
+
+    Attributes:
+        since_us: since when the newest taint of each key is there.
+        there: owners of pods that are still there and leave, with the keys in order.
+        left: how many deleted pods of each owner have left, by key.
+        changed: owners of which other pods have left than when the node was looked at.
+    """
+
+    __slots__ = ("changed", "left", "since_us", "there")
+
+    def __init__(self, since_us: dict[str, int]) -> None:
+        self.since_us = since_us
+        self.there: dict[Owner, tuple[str, ...]] = {}
+        self.left: dict[str, Counter[Owner]] = {}
+        self.changed: set[Owner] = set()
+
+    def count_left(self, key: str, owner: Owner, by: int) -> None:
+        """Count a deleted pod of an owner that has left for a key."""
+        counts = self.left.setdefault(key, Counter())
+        counts[owner] += by
+        if not counts[owner]:
+            del counts[owner]
+        self.changed.add(owner)
+
+    def keys_of(self, owner: Owner) -> tuple[str, ...]:
+        """Return the keys for which pods of an owner leave or have left."""
+        there = self.there.get(owner, ())
+        left = [key for key, counts in self.left.items() if owner in counts and key not in there]
+        return tuple(sorted((*there, *left))) if left else there
+
+    def owners(self) -> Iterator[Owner]:
+        """Yield all of them, some more than once."""
+        yield from self.there
+        for counts in self.left.values():
+            yield from counts
 
 
 class LosingOwners:
@@ -32,8 +72,8 @@ class LosingOwners:
         self._beside = beside
         self._has_changed = has_changed
         self._staying: Counter[Owner] = Counter()  # pods that are bound and do not have to leave
-        self._of_node: dict[str, dict[Owner, tuple[str, ...]]] = {}  # for which keys pods of a node leave or have left
-        self._places: dict[Owner, dict[str, tuple[str, ...]]] = {}  # the same, by owner and node
+        self._of_node: dict[str, _NodeOwners] = {}
+        self._places: dict[Owner, dict[str, tuple[str, ...]]] = {}  # for which keys pods leave or have left, by node
         self._changed: set[Owner] = set()
         self._nodes: set[str] = set()  # to be looked at
 
@@ -76,6 +116,13 @@ class LosingOwners:
         if self._beside is not None:
             self._beside.look_at(aggregate, uids)
 
+    def left(self, node: str, memory: DeletionMemory, by: int) -> None:
+        """Count a deleted pod; the look after this one counts by itself what a node has had before."""
+        of_node = self._of_node.get(node)
+        if of_node is not None and memory.owner is not None and has_left(memory, of_node.since_us):
+            of_node.count_left(memory.evicted_for, memory.owner, by)
+            self._nodes.add(node)
+
     def _count(self, pod: PodState, by: int) -> None:
         owner = owner_of(pod)
         if owner is not None and not has_to_leave(pod.eviction):
@@ -96,7 +143,9 @@ class LosingOwners:
 
     def look_again(self, name: str) -> None:
         """Take note that a node has changed: all owners of which pods leave it are told again."""
-        self._see(name, {})
+        of_node = self._of_node.get(name)
+        if of_node is not None:
+            self._changed.update(of_node.owners())
         self._nodes.add(name)
 
     def look(self, nodes: Mapping[str, NodeAggregate]) -> Iterator[tuple[Owner, Mapping[str, Collection[str]]]]:
@@ -105,26 +154,41 @@ class LosingOwners:
         Nothing of those of which a pod stays.
         """
         for name in self._nodes:
-            aggregate = nodes.get(name)
-            self._see(name, {} if aggregate is None else leaving_owners(aggregate))
+            self._see(name, nodes.get(name))
         self._nodes.clear()
         changed, self._changed = self._changed, set()
         for owner in changed:
             yield owner, {} if owner in self._staying else self._places.get(owner, {})
 
-    def _see(self, name: str, after: dict[Owner, tuple[str, ...]]) -> None:
-        before = self._of_node.pop(name, {})
-        if after:
-            self._of_node[name] = after
-        for owner in before.keys() | after.keys():
-            keys = after.get(owner)
-            if keys == before.get(owner):
-                continue
+    def _see(self, name: str, aggregate: NodeAggregate | None) -> None:
+        since_us = {} if aggregate is None else newest_taints_us(aggregate)
+        before = self._of_node.pop(name, None)
+        of_node, others = before, set[Owner]()
+        if of_node is None or of_node.since_us != since_us:
+            others.update(() if before is None else before.owners())
+            of_node = _NodeOwners(since_us)
+            for key, memory in () if aggregate is None else deleted_leaving(aggregate, since_us):
+                if memory.owner is not None:
+                    of_node.count_left(key, memory.owner, 1)
+        there = {} if aggregate is None else leaving_owners(aggregate, since_us)
+        others.update(of_node.changed)
+        others.update(
+            owner for owner in of_node.there.keys() | there.keys() if of_node.there.get(owner) != there.get(owner)
+        )
+        of_node.there, of_node.changed = there, set()
+        if since_us:
+            self._of_node[name] = of_node
+        for owner in others:
+            self._place(owner, name, of_node.keys_of(owner))
+
+    def _place(self, owner: Owner, name: str, keys: tuple[str, ...]) -> None:
+        """Keep for which keys pods of an owner leave or have left a node; none if none does."""
+        places = self._places.setdefault(owner, {})
+        if keys != places.get(name, ()):
             self._changed.add(owner)
-            places = self._places.setdefault(owner, {})
             if keys:
                 places[name] = keys
-                continue
-            del places[name]
-            if not places:
-                del self._places[owner]
+            else:
+                del places[name]
+        if not places:
+            del self._places[owner]

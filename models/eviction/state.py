@@ -268,6 +268,9 @@ class PodCounts(Protocol):
     def look_at(self, aggregate: "NodeAggregate", uids: Collection[str]) -> None:
         """Take note that something else of leaving pods has changed."""
 
+    def left(self, node: str, memory: DeletionMemory, by: int) -> None:
+        """Count a pod of a node that has left and is remembered from now on (1), or no longer (-1)."""
+
 
 class NodeAggregate:
     """One node with its pods, and the earlier nodes and deleted pods that are remembered.

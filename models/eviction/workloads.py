@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import NamedTuple
 
 from evictstream.models.eviction.pod_owners import has_to_leave, owner_of
-from evictstream.models.eviction.state import Eviction, NodeAggregate, PodState
+from evictstream.models.eviction.state import DeletionMemory, Eviction, NodeAggregate, PodState
 from evictstream.models.kubernetes.traits import Owner
 from evictstream.models.messages.workload import MOST_STEPS_OF_WORKLOAD
 
@@ -105,6 +105,9 @@ class Workloads:
             owner = None if pod is None else owner_of(pod)
             if owner is not None and uid in self._leaving.get(owner, ()):
                 self.changed.add(owner)
+
+    def left(self, node: str, memory: DeletionMemory, by: int) -> None:
+        """Pass over what is remembered of deleted pods: it says nothing of pods that are bound."""
 
     def _stays(self, owner: Owner, uid: str) -> None:
         leaving = self._leaving.get(owner)

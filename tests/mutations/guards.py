@@ -283,7 +283,7 @@ OF_GUARDS = (
     ),
     Mutation(
         "let pods that have left make room for others",
-        (Change(product.LEAVING_PODS, "_has_left", "memory.evicted_for in since_us", "False"),),
+        (Change(product.LEAVING_PODS, "has_left", "memory.evicted_for in since_us", "False"),),
         (OF_PODS,),
     ),
     Mutation(
@@ -308,7 +308,7 @@ OF_GUARDS = (
         (
             Change(
                 product.LEAVING_PODS,
-                "_has_left",
+                "has_left",
                 "memory.evicted_us >= since_us[memory.evicted_for]",
                 "True",
             ),
@@ -378,6 +378,18 @@ OF_GUARDS = (
         "overlook that a pod has another owner",
         (Change(product.LOSING_OWNERS, "LosingOwners.put", "self.look_at_node(aggregate.name)", "pass"),),
         (OF_OWNERS,),
+    ),
+    Mutation(
+        "overlook that a pod of an owner has left or is forgotten",
+        (
+            Change(
+                product.LOSING_OWNERS,
+                "LosingOwners.left",
+                "of_node.count_left(memory.evicted_for, memory.owner, by)",
+                "pass",
+            ),
+        ),
+        ("tests/streams/partition/test_owners_that_left.py",),
     ),
     Mutation(
         "forget the owner of a pod that has left",
