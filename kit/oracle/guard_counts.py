@@ -1,4 +1,4 @@
-"""What a guard counts in a view of a cluster: nodes, or their pods that leave (docs/policies.md#guard)."""
+"""What a guard counts in a view: nodes, pods that leave these, or owners that lose all (docs/policies.md#guard)."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple
 
 from evictstream.kit.oracle.cluster_views import Arrival, ClusterView
-from evictstream.kit.oracle.guard_parts import CountedPart, measure_of
+from evictstream.kit.oracle.guard_parts import OWNERS, CountedPart, measure_of
 from evictstream.kit.oracle.leaving import GuardedPods
 from evictstream.kit.oracle.limits import SECOND_US, Stretch
+from evictstream.kit.oracle.owner_losses import possible_losses, sure_losses
 from evictstream.kit.oracle.reading import Json
 
 
@@ -24,7 +25,7 @@ class CountedCluster(NamedTuple):
     pods: GuardedPods = GuardedPods({})
 
     def most_since(
-        self, view: ClusterView, key: str, part: CountedPart, guard: Json, *, from_us: int, by_us: int
+        self, view: ClusterView, key: str, part: CountedPart, guard: Json, *, from_us: int, span: Stretch
     ) -> int:
         """Say how much a guard counts at most within its time, of what came since an instant.
 
@@ -34,17 +35,33 @@ class CountedCluster(NamedTuple):
             part: the nodes that are counted.
             guard: which.
             from_us: since when.
-            by_us: no pod is known later than that.
+            span: as `GuardedPods.least` has it; of single pods, each state before its end may be known.
         """
+        if measure_of(guard) == OWNERS:
+            return self._most_owners(view, key, guard, from_us, span)
         there = [one for one in view.arrivals(key, part) if one.since_us >= from_us]
         within_us, is_nodes = guard["withinSeconds"] * SECOND_US, measure_of(guard) == "nodes"
         weights = {
-            one.node: 1 if is_nodes else self.pods.most(one.node, view.nodes[one.node], key, by_us) for one in there
+            one.node: 1 if is_nodes else self.pods.most(one.node, view.nodes[one.node], key, span[1]) for one in there
         }
         return max(
             (
                 sum(weights[one.node] for one in there if 0 <= one.since_us - first.since_us <= within_us)
                 for first in there
+            ),
+            default=0,
+        )
+
+    def _most_owners(self, view: ClusterView, key: str, guard: Json, from_us: int, span: Stretch) -> int:
+        within_us = guard["withinSeconds"] * SECOND_US
+        owners = [
+            [loss.since_us for loss in losses if loss.taint == key and loss.since_us >= from_us]
+            for losses in possible_losses(self.pods, view, guard, span)
+        ]
+        return max(
+            (
+                sum(any(0 <= one_us - first_us <= within_us for one_us in instants) for instants in owners)
+                for first_us in {one_us for instants in owners for one_us in instants}
             ),
             default=0,
         )
@@ -79,9 +96,12 @@ class CountedCluster(NamedTuple):
             counts: which taints count.
         """
         allowed, within_us = allowed_by(guard, view, part), guard["withinSeconds"] * SECOND_US
-        there = [one for one in view.arrivals(key, part) if counts(one)]
-        is_nodes = measure_of(guard) == "nodes"
-        weights = [1 if is_nodes else self.pods.least(one.node, view.nodes[one.node], key, span) for one in there]
+        arrivals = view.arrivals(key, part)
+        if measure_of(guard) == OWNERS:
+            losses = sorted(sure_losses(self.pods, view, guard, span))
+            arrivals = [Arrival(loss.since_us, loss.node) for loss in losses if loss.taint == key]
+        there, is_pods = [one for one in arrivals if counts(one)], measure_of(guard) == "pods"
+        weights = [self.pods.least(one.node, view.nodes[one.node], key, span) if is_pods else 1 for one in there]
         begin = counted = 0
         for end, last in enumerate(there):
             counted += weights[end]

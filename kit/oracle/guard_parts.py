@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from evictstream.kit.oracle.reading import Json
+
+OWNERS: Final = "ownersLosingAll"
+"""What a guard counts that counts owners."""
 
 
 class CountedPart(NamedTuple):
@@ -45,7 +48,7 @@ def measure_of(guard: Json) -> str:
 
 def counts_alike(one: Json, other: Json) -> bool:
     """Tell whether two guards count the same of the same nodes, whatever they allow."""
-    return (_by(one), measure_of(one)) == (_by(other), measure_of(other))
+    return (_by(one), measure_of(one), one.get("for")) == (_by(other), measure_of(other), other.get("for"))
 
 
 def _by(guard: Json) -> str:

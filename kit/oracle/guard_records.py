@@ -1,7 +1,6 @@
 """Policies that guard, and the incidents that a service has published, as their records say it (docs/messages.md).
 
-Of `for` only `clusters`, `taints` and `namespaces` are known here, and no `except`: schedules draw no others. Guards of
-owners that lose all of their pods are refused: schedules draw none.
+Of `for` only `clusters`, `taints` and `namespaces` are known here, and no `except`: schedules draw no others.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
 
-from evictstream.kit.oracle.guard_parts import CountedPart
+from evictstream.kit.oracle.guard_parts import OWNERS, CountedPart
 from evictstream.kit.oracle.limits import SECOND_US
 from evictstream.kit.oracle.reading import Json, to_us
 from evictstream.kit.oracle.records import KeyedRecord
@@ -57,7 +56,10 @@ class GuardRevision:
     lost: frozenset[str] = frozenset()
 
     def guard_of(self, cluster: str, taint: str, namespace: str | None = None) -> Json | None:
-        """Give its guard, if it is about such evictions; without a namespace, of some namespace."""
+        """Give its guard, if it is about such evictions; without a namespace, of some namespace.
+
+        A guard of owners has the policy's `for` with it: it selects which owners count.
+        """
         return _guard_of(self.spec, cluster, taint, namespace)
 
     def guarded_until_us(self, cluster: str, taint: str, namespace: str) -> Iterator[int]:
@@ -148,8 +150,6 @@ def _revision(record: KeyedRecord, next_us: int) -> GuardRevision:
     if record.value is None:
         return GuardRevision(from_us=record.append_at_us, to_us=next_us, answers={})
     fields = json.loads(record.value)
-    if ((fields.get("spec") or {}).get("guard") or {}).get("of") == "ownersLosingAll":
-        raise NotImplementedError("a guard of owners is not judged")
 
     def instant_us(text: str | None, otherwise_us: int) -> int:
         return otherwise_us if text is None else to_us(text)
@@ -183,4 +183,4 @@ def _guard_of(spec: Json | None, cluster: str, taint: str, namespace: str | None
         if patterns and value is not None and not any(fnmatch.fnmatchcase(value, pattern) for pattern in patterns):
             return None
     guard: Json = spec["guard"]
-    return guard
+    return guard | {"for": selected} if guard.get("of") == OWNERS else guard

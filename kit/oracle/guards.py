@@ -7,7 +7,7 @@ page says is not asked for to the second:
 - A worker's view may be as old as the lag limit lets it be, but it has the record that tainted the pod's own node, and
   all before. So a storm of which no incident is published yet is known only from its records that are that old.
 - An incident that is published holds from when it was opened, by the clock of the worker. If clocks may differ, from
-  its first record on.
+  its first record on. So does one of owners: a pod that comes, or goes, may have let it begin earlier by then.
 - After a person has answered, what was not published yet is left alone: it may belong to the answered incident.
 """
 
@@ -20,7 +20,7 @@ from typing import Final, NamedTuple
 
 from evictstream.kit.oracle.cluster_views import ClusterView
 from evictstream.kit.oracle.guard_counts import NO_CLUSTER, CountedCluster, allowed_by
-from evictstream.kit.oracle.guard_parts import CountedPart, counts_alike, measure_of, part_of
+from evictstream.kit.oracle.guard_parts import OWNERS, CountedPart, counts_alike, measure_of, part_of
 from evictstream.kit.oracle.guard_records import NEVER_US, GuardRevision, SeenIncident
 from evictstream.kit.oracle.limits import SECOND_US, Stretch
 from evictstream.kit.oracle.reading import Json
@@ -122,6 +122,7 @@ class GuardLog:
         """Tell whether it may have been opened at a view, perhaps with later taints than it has in its first record."""
         said, part, at_us = incident.said[0][1], incident.part, incident.first_us
         cluster, taint = self.cluster(incident.cluster), incident.taint
+        span = min(incident.opened_us, at_us) - self.view_age_us - self.early_us, at_us
         if view.append_us > at_us or view.known(part) != said["known"]:
             return False
         revisions = self.policies.get(incident.policy, ())
@@ -131,8 +132,7 @@ class GuardLog:
             and part.is_counted_by(guard)
             and said.get("of", "nodes") == measure_of(guard)
             and said["allowed"] == allowed_by(guard, view, part) < said["openedWith"]
-            and cluster.most_since(view, taint, part, guard, from_us=incident.from_us, by_us=at_us)
-            >= said["openedWith"]
+            and cluster.most_since(view, taint, part, guard, from_us=incident.from_us, span=span) >= said["openedWith"]
             for guard in guards
         )
 
@@ -226,8 +226,9 @@ class PodGuards:
 
     def _surely_holds(self, incident: SeenIncident, revision: GuardRevision, guard: Json, issue: Issue) -> bool:
         early_us = self.log.early_us
+        may_have_begun_later = not self.log.is_one_clock or measure_of(incident.said[0][1]) == OWNERS
         is_open = issue.issued_us > incident.opened_us + early_us and (
-            self.log.is_one_clock or issue.at_us > incident.first_us
+            not may_have_begun_later or issue.at_us > incident.first_us
         )
         answered_us = self.log.answered_us(incident, issue.issued_us + early_us)
         if not is_open or not incident.from_us <= issue.since_us <= answered_us:

@@ -27,6 +27,9 @@ _MIRROR = "kubernetes.io/config.mirror"
 _Place: TypeAlias = tuple[str, str]
 """Node and UID of a pod."""
 
+PodOwner: TypeAlias = tuple[str, str, str]
+"""Namespace, kind and name of the controller of a pod."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HeardTaint:
@@ -69,6 +72,7 @@ class HeardPod:
         tolerations_since_us: since when its tolerations decide: they are there, and the pod is not left alone.
         exempt: why it is left alone though it is there.
         is_restored: the state is of a later epoch than the previous one: changes in between may be undone.
+        owner: its controller; of one that is gone, the last one that it had.
     """
 
     append_at_us: int = 0
@@ -80,6 +84,7 @@ class HeardPod:
     tolerations_since_us: int = 0
     exempt: frozenset[str] = frozenset()
     is_restored: bool = False
+    owner: PodOwner | None = None
 
     def counts_as(self, other: HeardPod) -> bool:
         """Tell whether nothing that counts differs."""
@@ -241,8 +246,9 @@ class _PodsReader:
             self._leave(place, statement, "PodGone")
 
     def _leave(self, place: _Place, statement: Statement, why: str) -> None:
-        state = HeardPod(append_at_us=statement.record.append_at_us, at_us=statement.at_us, absent=why)
-        self.pods[place].states.append(state)
+        states, record = self.pods[place].states, statement.record
+        owner = states[-1].owner
+        states.append(HeardPod(append_at_us=record.append_at_us, at_us=statement.at_us, absent=why, owner=owner))
         del self._holders[self._there.pop(place)]
         self._dead[place] = statement.version
 
@@ -308,7 +314,13 @@ def _see(pod: PodHistory, statement: Statement, *, is_restored: bool) -> None:
         tolerations_since_us=statement.at_us if is_new or is_edited or is_freed else before.tolerations_since_us,
         exempt=frozenset(exempt),
         is_restored=is_restored,
+        owner=_controller(meta),
     )
     if not after.counts_as(before):
         pod.states.append(after)
         pod.kept_version = pod.version
+
+
+def _controller(meta: Json) -> PodOwner | None:
+    owners = (one for one in meta.get("ownerReferences") or () if one.get("controller"))
+    return next(((meta["namespace"], one["kind"], one["name"]) for one in owners), None)

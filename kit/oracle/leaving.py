@@ -104,16 +104,27 @@ class GuardedPods:
 
     def _decisions(self, name: str, node: ViewedNode, uid: str, span: Stretch) -> Iterator[MustLeave | MayStay]:
         """Give what is decided in each state of a pod that may be the newest that is known."""
-        of_node, (from_us, to_us) = self.nodes[name], span
-        states = of_node.pods[uid]
+        return (self._decide(name, node, uid, place) for place, _ in self.states_in(name, uid, span))
+
+    def states_in(self, name: str, uid: str, span: Stretch) -> Iterator[tuple[int, HeardPod]]:
+        """Give these states, each with its place."""
+        states, (from_us, to_us) = self.nodes[name].pods[uid], span
         for place, state in enumerate(states):
             if state.append_at_us > to_us:
                 return
-            if place + 1 < len(states) and states[place + 1].append_at_us <= from_us:
-                continue
-            where = (name, node.state, uid, place)
-            if where not in self._decided:
-                self._decided[where] = expected_decision(
-                    of_node.states[node.state], state, is_built_in_on=self.is_built_in_on
-                )
-            yield self._decided[where]
+            if place + 1 == len(states) or states[place + 1].append_at_us > from_us:
+                yield place, state
+
+    def leaves_for(self, name: str, node: ViewedNode, uid: str, place: int) -> str | None:
+        """Give the key of the taint for which a pod has to leave in one of its states; None if it may stay."""
+        decided = self._decide(name, node, uid, place)
+        return decided.taint if isinstance(decided, MustLeave) else None
+
+    def _decide(self, name: str, node: ViewedNode, uid: str, place: int) -> MustLeave | MayStay:
+        where = (name, node.state, uid, place)
+        if where not in self._decided:
+            of_node = self.nodes[name]
+            self._decided[where] = expected_decision(
+                of_node.states[node.state], of_node.pods[uid][place], is_built_in_on=self.is_built_in_on
+            )
+        return self._decided[where]

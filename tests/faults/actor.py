@@ -153,6 +153,8 @@ class ClusterActor:
             draw_tolerations(chance, self._plan.shape.largest_window_seconds),
             moved_by=moved,
         )
+        if "ownerReferences" in meta:
+            pod.owner = "".join(one["name"] for one in meta["ownerReferences"])
         version = max(version_at(self._plan.start_at_us, at_us), _version(event) + 3)
         added = watch_event(cluster, "ADDED", pod.shown(version), at_us)
         self._pods[pod.uid] = json.loads(added)

@@ -80,6 +80,7 @@ class Pod:
     Attributes:
         node: empty while it is not bound.
         moved_by: moves its seconds into an annotation; gets tolerations, UID and version. None leaves them.
+        owner: name of its controller, empty for none; None for the first characters of its own.
     """
 
     cluster: str
@@ -92,6 +93,7 @@ class Pod:
     deleted_at: str | None = None
     is_mirror: bool = False
     moved_by: Mover | None = None
+    owner: str | None = None
 
     @property
     def key(self) -> bytes:
@@ -108,8 +110,7 @@ class Pod:
         }
         if self.deleted_at is not None:
             metadata["deletionTimestamp"] = self.deleted_at
-        owner = self.name[:OWNER_CHARACTERS]
-        metadata["ownerReferences"] = [{"kind": "ReplicaSet", "name": owner, "uid": owner, "controller": True}]
+        metadata["ownerReferences"] = controlled_by(self.name[:OWNER_CHARACTERS] if self.owner is None else self.owner)
         annotations: Json = {}
         tolerations = list(self.tolerations)
         if self.moved_by is not None:
@@ -122,6 +123,11 @@ class Pod:
         if self.node:
             spec["nodeName"] = self.node
         return {"kind": "Pod", "apiVersion": "v1", "metadata": metadata, "spec": spec, "status": {"phase": self.phase}}
+
+
+def controlled_by(owner: str) -> list[Json]:
+    """Give the owner references of a pod; none without a name."""
+    return [{"kind": "ReplicaSet", "name": owner, "uid": owner, "controller": True}] if owner else []
 
 
 def watch_event(cluster: str, kind: str, shown: Json | None, observed_at_us: int | None, **more: object) -> bytes:

@@ -13,6 +13,7 @@ from tests.faults.objects import NOT_READY, UNREACHABLE, Json, Node, Pod
 from tests.faults.plan import Change, PolicyChange, Shape
 from tests.faults.scribe import Scribe
 from tests.faults.stories import CUSTOM_KEYS, PodLife, draw_tolerations
+from tests.faults.storm_owners import with_owners
 from tests.faults.storm_parts import StormParts
 
 SECOND_US = 1_000_000
@@ -37,7 +38,8 @@ def draw_storms(seed: int, shape: Shape, start_at_us: int) -> tuple[tuple[Change
     _draw_cluster(chance, scribe, parts, shape, start_at_us)
     names = ["g0", "g1"] if chance.random() < 0.3 else ["g0"]
     policies = [one for name in names for one in _draw_policy(chance, name, parts, shape, start_at_us)]
-    return (*scribe.changes, *parts.scribe.changes), tuple(sorted(policies, key=lambda one: one.at_us))
+    policies.sort(key=lambda one: one.at_us)
+    return with_owners(seed, (*scribe.changes, *parts.scribe.changes), policies)
 
 
 class _StormyNode:

@@ -38,7 +38,8 @@ def test_policies_are_written_changed_and_deleted() -> None:
     assert any({"count", "sharePercent"} <= guard.keys() for guard in guards)
     assert any("releaseAfterSeconds" in guard for guard in guards)
     counted = {(guard.get("of", "nodes"), guard.get("by", "taintKey")) for guard in guards}
-    assert counted == {*itertools.product(["nodes", "pods"], ["taintKey", "zone"]), ("pods", "node")}
+    others = {("pods", "node"), ("ownersLosingAll", "taintKey")}
+    assert counted == {*itertools.product(["nodes", "pods"], ["taintKey", "zone"]), *others}
 
 
 def test_nodes_of_a_storm_have_zones_and_some_move() -> None:
@@ -57,3 +58,20 @@ def test_what_an_incident_holds_goes_when_it_may(seed: int) -> None:
     (outcome,) = simulate_many([seed], kinds=SIMULATED_KINDS, processes=1)
     assert [str(found) for found in outcome.violations] == []
     assert outcome.seen["incidents"] > 0
+
+
+@pytest.mark.parametrize("seed", [787, 909, 969])
+def test_owners_that_lose_all_are_counted(seed: int) -> None:
+    (outcome,) = simulate_many([seed], kinds=SIMULATED_KINDS, processes=1)
+    assert [str(found) for found in outcome.violations] == []
+    assert outcome.seen["incidents"] > 0
+
+
+def test_owners_have_pods_on_several_nodes() -> None:
+    nodes: defaultdict[str, set[str]] = defaultdict(set)
+    for change in draw_storms(787, Shape(), VIRTUAL_START_US)[0]:
+        if change.topic == "pods" and change.value is not None:
+            pod = json.loads(change.value)["object"]
+            for owner in pod["metadata"]["ownerReferences"]:
+                nodes[owner["name"]].add(pod["spec"]["nodeName"])
+    assert max(map(len, nodes.values())) > 1

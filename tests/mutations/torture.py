@@ -163,6 +163,35 @@ BY_TORTURE = (
         (STORMS,),
     ),
     Mutation(
+        "torture: count owners of which a pod stays",
+        (
+            Change(
+                product.LOSING_OWNERS,
+                "LosingOwners.look",
+                "{} if owner in self._staying else self._places.get(owner, {})",
+                "self._places.get(owner, {})",
+            ),
+        ),
+        (STORMS,),
+    ),
+    Mutation(
+        "torture: count no owner of what a takeover has loaded",
+        (Change(product.CLUSTER, "Cluster.count_losing", "self.nodes.values()", "()"),),
+        (STORMS,),
+    ),
+    Mutation(
+        "torture: count an owner on its first node",
+        (
+            Change(
+                product.OWNER_COUNTS,
+                "OwnerCount.see_owner",
+                "max(self._arrivals_of(places), default=None)",
+                "min(self._arrivals_of(places), default=None)",
+            ),
+        ),
+        (STORMS,),
+    ),
+    Mutation(
         "torture: release an incident without approval",
         (
             Change(

@@ -76,9 +76,11 @@ class Story:
         uid: str = "pod",
         node: str = "n",
         name: str = "p",
+        owner: str | None = None,
     ) -> Story:
         self._version += 1
-        shown = Pod("c", "ns", name, uid, node, list(tolerations), phase).shown(version or self._version)
+        pod = Pod("c", "ns", name, uid, node, list(tolerations), phase, owner=owner)
+        shown = pod.shown(version or self._version)
         return self.hear("pods", seconds, watch_event("c", kind, shown, at(seconds), epoch=epoch))
 
     def listed(

@@ -56,12 +56,6 @@ def test_as_many_as_are_allowed_may_leave_and_have_to() -> None:
     assert rules(guarded(nodes=1)) == {"not issued"}
 
 
-def test_a_guard_of_owners_is_refused() -> None:
-    spec = {"guard": {"count": 1, "withinSeconds": 60, "of": "ownersLosingAll"}}
-    with pytest.raises(NotImplementedError, match="a guard of owners is not judged"):
-        rules(waiting(spec))
-
-
 def test_a_node_beyond_a_limit_is_known() -> None:
     def storm() -> Story:
         many = [{"key": f"t{number}", "effect": "NoExecute"} for number in range(1_001)]
