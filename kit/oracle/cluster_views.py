@@ -16,6 +16,7 @@ from evictstream.kit.oracle.readiness import node_turns
 from evictstream.kit.oracle.reading import Statement
 
 _DELETED_COUNTS_US: Final = 600 * SECOND_US
+_SURELY_COUNTS_US: Final = 570 * SECOND_US  # whatever clocks say
 _AFTER_STATES: Final = 1 << 30
 _ZONE: Final = "topology.kubernetes.io/zone"
 
@@ -32,6 +33,20 @@ class ViewedNode(NamedTuple):
     zone: str
     state: int
     taints: Mapping[str, int]
+
+
+class GoneNode(NamedTuple):
+    """A node that was deleted.
+
+    Attributes:
+        node: as it was.
+        at_us: when that was.
+        append_us: the append time of the record that said so.
+    """
+
+    node: ViewedNode
+    at_us: int
+    append_us: int
 
 
 class Arrival(NamedTuple):
@@ -57,19 +72,22 @@ class ClusterView:
         offset: of the record.
         append_us: its append time.
         nodes: those that are there, by name.
-        left: the zones of those that were deleted less than ten minutes before.
+        left: those that were deleted less than ten minutes before.
     """
 
     offset: int
     append_us: int
     nodes: Mapping[str, ViewedNode]
-    left: Mapping[str, str]
+    left: Mapping[str, GoneNode]
     _arrivals: dict[tuple[str, CountedPart], list[Arrival]] = field(default_factory=dict, init=False)
 
     def known(self, part: CountedPart) -> int:
         """Count the nodes of a part, with the deleted ones."""
-        zones = {**self.left, **{name: node.zone for name, node in self.nodes.items()}}
-        return sum(part.has(name, zone) for name, zone in zones.items())
+        return sum(part.has(name, self.zone_of(name)) for name in {*self.left, *self.nodes})
+
+    def zone_of(self, name: str) -> str:
+        """Give the zone of a node; of a deleted one, the one that it had."""
+        return self.nodes[name].zone if name in self.nodes else self.left[name].node.zone
 
     def arrivals(self, key: str, part: CountedPart) -> Sequence[Arrival]:
         """Say which nodes of a part carry a taint and since when, the first ones first."""
@@ -81,6 +99,14 @@ class ClusterView:
                 if key in node.taints and part.has(name, node.zone)
             )
         return found
+
+    def gone(self, key: str, part: CountedPart, at_us: int = 0) -> Sequence[tuple[Arrival, GoneNode]]:
+        """Say which deleted nodes of a part carried a taint, since when, of those that surely count at an instant."""
+        return [
+            (Arrival(one.node.taints[key], name), one)
+            for name, one in self.left.items()
+            if key in one.node.taints and part.has(name, one.node.zone) and at_us < one.at_us + _SURELY_COUNTS_US
+        ]
 
     def any_within(self, key: str, part: CountedPart, from_us: int, to_us: int) -> bool:
         """Tell whether a node of a part carries the taint since an instant in a span, both ends in it."""
@@ -116,7 +142,7 @@ def cluster_views(
     ]
     of_zones = [(turn.offset, _AFTER_STATES, name, turn.append_us) for name, turns in zones.items() for turn in turns]
     nodes: dict[str, ViewedNode] = {}
-    left: dict[str, tuple[int, str]] = {}
+    left: dict[str, GoneNode] = {}
     views = []
     for offset, place, name, append_us in sorted(of_states + of_zones, key=lambda turn: turn[:2]):
         zone = next((turn.zone for turn in reversed(zones.get(name, ())) if turn.offset <= offset), "")
@@ -127,11 +153,12 @@ def cluster_views(
             nodes = {**nodes, name: before._replace(zone=zone)}
         elif histories[name][place].uid is None:
             nodes = {other: node for other, node in nodes.items() if other != name}
-            left = {**left, name: (histories[name][place].at_us, zone if before is None else before.zone)}
+            gone = ViewedNode(zone, place, {}) if before is None else before
+            left = {**left, name: GoneNode(gone, histories[name][place].at_us, append_us)}
         else:
             taints = {taint.key: taint.since_us for taint in histories[name][place].taints}
             nodes = {**nodes, name: ViewedNode(zone, place, taints)}
             left = {other: one for other, one in left.items() if other != name}
-        counting = {other: where for other, (at_us, where) in left.items() if append_us < at_us + _DELETED_COUNTS_US}
+        counting = {other: one for other, one in left.items() if append_us < one.at_us + _DELETED_COUNTS_US}
         views.append(ClusterView(offset, append_us, nodes, counting))
     return views

@@ -39,11 +39,11 @@ class CountedCluster(NamedTuple):
         """
         if measure_of(guard) == OWNERS:
             return self._most_owners(view, key, guard, from_us, span)
-        there = [one for one in view.arrivals(key, part) if one.since_us >= from_us]
+        found = [(one, view.nodes[one.node]) for one in view.arrivals(key, part)]
+        found += [(one, gone.node) for one, gone in view.gone(key, part)]
+        there = [one for one, _ in found if one.since_us >= from_us]
         within_us, is_nodes = guard["withinSeconds"] * SECOND_US, measure_of(guard) == "nodes"
-        weights = {
-            one.node: 1 if is_nodes else self.pods.most(one.node, view.nodes[one.node], key, span[1]) for one in there
-        }
+        weights = {one.node: 1 if is_nodes else self.pods.most(one.node, node, key, span[1]) for one, node in found}
         return max(
             (
                 sum(weights[one.node] for one in there if 0 <= one.since_us - first.since_us <= within_us)
@@ -96,12 +96,17 @@ class CountedCluster(NamedTuple):
             counts: which taints count.
         """
         allowed, within_us = allowed_by(guard, view, part), guard["withinSeconds"] * SECOND_US
-        arrivals = view.arrivals(key, part)
         if measure_of(guard) == OWNERS:
-            losses = sorted(sure_losses(self.pods, view, guard, span))
-            arrivals = [Arrival(loss.since_us, loss.node) for loss in losses if loss.taint == key]
-        there, is_pods = [one for one in arrivals if counts(one)], measure_of(guard) == "pods"
-        weights = [self.pods.least(one.node, view.nodes[one.node], key, span) if is_pods else 1 for one in there]
+            losses = [loss for loss in sure_losses(self.pods, view, guard, span) if loss.taint == key]
+            found = [(Arrival(loss.since_us, loss.node), view.nodes[loss.node], span) for loss in losses]
+        else:
+            found = [(one, view.nodes[one.node], span) for one in view.arrivals(key, part)]
+            for one, gone in view.gone(key, part, span[1]):  # as its pods were at the deletion, whenever that was read
+                found.append((one, gone.node, (gone.append_us - (span[1] - span[0]), span[1])))
+        found = sorted((one for one in found if counts(one[0])), key=lambda one: one[0])
+        is_pods = measure_of(guard) == "pods"
+        weights = [self.pods.least(one.node, node, key, known) if is_pods else 1 for one, node, known in found]
+        there = [one for one, _, _ in found]
         begin = counted = 0
         for end, last in enumerate(there):
             counted += weights[end]

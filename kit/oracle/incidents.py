@@ -65,7 +65,7 @@ def _missing(
     standing = [one for one in log.incidents[which] if one.ended_us == NEVER_US]
 
     def is_free(arrival: Arrival) -> bool:
-        zone = view.nodes[arrival.node].zone
+        zone = view.zone_of(arrival.node)
         return not any(
             one.part.has(arrival.node, zone) and one.earliest_us <= arrival.since_us <= log.latest_answered_us(one)
             for one in standing

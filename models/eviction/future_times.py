@@ -6,7 +6,7 @@ was ahead. Only the caller knows what lies in the future: it has the clocks.
 
 import msgspec
 
-from evictstream.models.eviction.state import NodeState, Outage, TaintState
+from evictstream.models.eviction.state import NodeLeft, NodeState, Outage, TaintState
 from evictstream.models.eviction.step import Step
 
 
@@ -19,9 +19,8 @@ def cap_times(step: Step, latest_us: int) -> None:
             aggregate.node = node
             step.write_node()
     for uid, memory in aggregate.earlier_nodes.items():
-        left = memory.left
-        if left is not None and left.at_us > latest_us:
-            left = msgspec.structs.replace(left, at_us=now_us)
+        left = None if memory.left is None else _capped_left(memory.left, latest_us, now_us)
+        if left is not memory.left:
             aggregate.earlier_nodes[uid] = msgspec.structs.replace(memory, left=left)
             step.write_node()
     for pod in aggregate.pods.values():
@@ -46,6 +45,14 @@ def _capped_node(node: NodeState, latest_us: int, now_us: int) -> NodeState:
     if (taints, outage, ready_us) == (node.taints, node.outage, node.ready_since_us):
         return node
     return msgspec.structs.replace(node, taints=taints, outage=outage, ready_since_us=ready_us)
+
+
+def _capped_left(left: NodeLeft, latest_us: int, now_us: int) -> NodeLeft:
+    taints = tuple(one._replace(since_us=_capped(one.since_us, latest_us, now_us)) for one in left.taints)
+    at_us = _capped(left.at_us, latest_us, now_us)
+    if (at_us, taints) == (left.at_us, left.taints):
+        return left
+    return msgspec.structs.replace(left, at_us=at_us, taints=taints)
 
 
 def _capped_taint(taint: TaintState, latest_us: int, now_us: int) -> TaintState:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from evictstream.models.eviction.leaving_pods import leaving_pods
-from evictstream.models.eviction.node_standing import node_standing
+from evictstream.models.eviction.node_standing import last_left
 from evictstream.models.eviction.rule_parameters import RuleParameters
 from evictstream.models.eviction.state import FINISHED, ONLY_OBSERVED_US, Due, Eviction, NodeAggregate, PodState
 from evictstream.models.instants import SECOND_US
@@ -44,16 +44,18 @@ def owed_after_held_us(
 
 
 def guarded_node(aggregate: NodeAggregate, *, counts_pods: bool) -> GuardedNode:
-    """Return a node as guards see it; of one that is gone, its row remembers when it was deleted, and its zone.
+    """Return a node as guards see it; of one that is gone, its row remembers its zone, its taints, and when that was.
 
     Its pods are looked at if a guard counts them.
     """
     node = aggregate.node
     if node is None:
-        left = node_standing(aggregate)
-        if left is None or left.left_at_us is None:
+        left = last_left(aggregate)
+        if left is None:
             return GuardedNode(aggregate.name, gone_us=0)
-        return GuardedNode(aggregate.name, zone=left.zone, gone_us=left.left_at_us)
+        taints = [(one.key, one.since_us) for one in left.taints]
+        had = {one.key: one.pods for one in left.taints}
+        return GuardedNode(aggregate.name, taints, zone=left.zone, gone_us=left.at_us, pods=had)
     taints = [(state.taint.key, state.since_us) for state in node.taints]
     pods = leaving_pods(aggregate) if counts_pods else None
     return GuardedNode(aggregate.name, taints, zone=node.zone, labels=node.labels, pods=pods)

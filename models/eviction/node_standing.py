@@ -1,9 +1,15 @@
 """As what a node counts among those of its cluster (`steering.node_counts`)."""
 
+import heapq
 from collections.abc import Iterable
+from typing import Final
 
-from evictstream.models.eviction.state import NodeAggregate, NodeLeft, NodeState
+from evictstream.models.eviction.leaving_pods import leaving_pods, newest_taints_us
+from evictstream.models.eviction.state import NodeAggregate, NodeLeft, NodeState, TaintLeft
 from evictstream.models.steering.node_counts import KnownNodes, NodeHistory, NodeStanding
+
+MOST_TAINTS_LEFT: Final = 16
+"""Keys of taints that are remembered of a deleted node, those that came last: each is some 45 bytes of its row."""
 
 
 def is_unhealthy(node: NodeState) -> bool:
@@ -22,16 +28,26 @@ def node_standing(aggregate: NodeAggregate) -> NodeStanding | None:
     node = aggregate.node
     if node is not None:
         return NodeStanding(node.zone or "", is_unhealthy(node))
-    left = [memory.left for memory in aggregate.earlier_nodes.values() if memory.left is not None]
-    if not left:
-        return None
-    last = max(left, key=lambda one: one.at_us)
-    return NodeStanding(last.zone, last.is_unhealthy, last.at_us)
+    left = last_left(aggregate)
+    return None if left is None else NodeStanding(left.zone, left.is_unhealthy, left.at_us)
 
 
-def node_left(node: NodeState, at_us: int) -> NodeLeft:
-    """Return what is remembered of a node that leaves."""
-    return NodeLeft(at_us, node.zone or "", is_unhealthy(node))
+def last_left(aggregate: NodeAggregate) -> NodeLeft | None:
+    """Return what is remembered of the node of this name that was deleted last; None if nothing is."""
+    left = (memory.left for memory in aggregate.earlier_nodes.values() if memory.left is not None)
+    return max(left, key=lambda one: one.at_us, default=None)
+
+
+def node_left(aggregate: NodeAggregate, node: NodeState, at_us: int) -> NodeLeft:
+    """Return what is remembered of the node of an aggregate, which leaves with its pods."""
+    taints: tuple[TaintLeft, ...] = ()
+    if node.taints:
+        since_us = newest_taints_us(aggregate)
+        last = heapq.nlargest(MOST_TAINTS_LEFT, since_us, key=lambda key: (since_us[key], key))
+        pods = leaving_pods(aggregate)
+        taints = tuple(TaintLeft(key, since_us[key], pods[key]) for key in last)
+        aggregate.left = None
+    return NodeLeft(at_us, node.zone or "", is_unhealthy(node), taints)
 
 
 def known_nodes(aggregates: Iterable[NodeAggregate], history: NodeHistory | None) -> KnownNodes:

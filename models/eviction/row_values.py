@@ -6,7 +6,7 @@ and `tolerationSeconds` may have more. Equal taints, tolerations, labels and tra
 a running state.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache, partial
 from typing import Final, TypeVar
 
@@ -22,6 +22,7 @@ from evictstream.models.eviction.state import (
     NodeState,
     Outage,
     PodState,
+    TaintLeft,
     TaintState,
 )
 from evictstream.models.kubernetes.resource_versions import Version, read_version
@@ -64,6 +65,12 @@ class _EarlierNodeRow(msgspec.Struct, array_like=True, gc=False, kw_only=True):
     is_unhealthy: bool = False
 
 
+class _TaintedEarlierNodeRow(_EarlierNodeRow, array_like=True, gc=False, kw_only=True):
+    """One that had taints when it was deleted; without any it has the shorter row."""
+
+    taints: list[TaintLeft] = []
+
+
 class _NodeRow(msgspec.Struct, array_like=True, gc=False, kw_only=True):
     format: int
     uid: str | None  # None: no node is known; the row only keeps earlier ones
@@ -71,7 +78,7 @@ class _NodeRow(msgspec.Struct, array_like=True, gc=False, kw_only=True):
     taints: list[_TaintRow]
     outage_since_us: int | None
     gap_since_us: int | None
-    earlier_nodes: list[_EarlierNodeRow]
+    earlier_nodes: Sequence[_EarlierNodeRow]
     is_undecidable: bool
     labels: NodeLabels | None = None  # older rows have no such fields
     ready_since_us: int | None = None
@@ -129,11 +136,17 @@ class _DeletedPodRow(msgspec.Struct, array_like=True, gc=False, kw_only=True):
     owner: Owner | None = None
 
 
+class _ReadNodeRow(_NodeRow, array_like=True, gc=False, kw_only=True):
+    """A row as it is read: each of the earlier nodes may have had taints."""
+
+    earlier_nodes: Sequence[_TaintedEarlierNodeRow]
+
+
 _Row = TypeVar("_Row", bound=_NodeRow | _PodRow | _EvictionRow | _DeletedPodRow)
 
 _encoder: Final = msgspec.msgpack.Encoder()
 _format_decoder: Final = msgspec.msgpack.Decoder(list[msgspec.Raw])
-_node_decoder: Final = msgspec.msgpack.Decoder(_NodeRow)
+_node_decoder: Final = msgspec.msgpack.Decoder(_ReadNodeRow)
 _pod_decoder: Final = msgspec.msgpack.Decoder(_PodRow)
 _eviction_decoder: Final = msgspec.msgpack.Decoder(_TimedEvictionRow)
 _deleted_pod_decoder: Final = msgspec.msgpack.Decoder(_DeletedPodRow)
@@ -360,14 +373,20 @@ def _has_long_taint(value: bytes, row: _NodeRow) -> bool:
 
 
 def _earlier_node_row(uid: str, memory: DeletionMemory) -> _EarlierNodeRow:
-    row, left = _EarlierNodeRow(uid=uid, version=_storable(memory.version), until_us=memory.until_us), memory.left
+    left = memory.left
+    kind = _TaintedEarlierNodeRow if left is not None and left.taints else _EarlierNodeRow
+    row = kind(uid=uid, version=_storable(memory.version), until_us=memory.until_us)
     if left is not None:
         row.left_at_us, row.zone, row.is_unhealthy = left.at_us, left.zone, left.is_unhealthy
+        if isinstance(row, _TaintedEarlierNodeRow):
+            row.taints = list(left.taints)
     return row
 
 
-def _earlier_node(row: _EarlierNodeRow) -> DeletionMemory:
-    left = None if row.left_at_us is None else NodeLeft(row.left_at_us, row.zone, row.is_unhealthy)
+def _earlier_node(row: _TaintedEarlierNodeRow) -> DeletionMemory:
+    left = None
+    if row.left_at_us is not None:
+        left = NodeLeft(row.left_at_us, row.zone, row.is_unhealthy, tuple(row.taints))
     return DeletionMemory(_loaded(row.version), row.until_us, left=left)
 
 

@@ -8,7 +8,7 @@ derived. Therefore it has no windows: `decision.py` derives them (semantics.md 1
 
 from collections import Counter
 from collections.abc import Collection
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import msgspec
 
@@ -217,6 +217,20 @@ class PodState(msgspec.Struct, gc=False, kw_only=True):
     traits: PodTraits | None = None
 
 
+class TaintLeft(NamedTuple):
+    """The `NoExecute` taints of one key that a node had when it was deleted.
+
+    Attributes:
+        key: of them.
+        since_us: since when the newest of them was there.
+        pods: how many pods had to leave for them, or had left.
+    """
+
+    key: str
+    since_us: int
+    pods: int
+
+
 class NodeLeft(msgspec.Struct, frozen=True, gc=False):
     """A node as it was when it was deleted: it counts on for some time (`node_standing.py`).
 
@@ -224,11 +238,13 @@ class NodeLeft(msgspec.Struct, frozen=True, gc=False):
         at_us: when that was.
         zone: its zone; empty if it had none.
         is_unhealthy: whether it was.
+        taints: that it had, of the keys that came last, those first.
     """
 
     at_us: int
     zone: str
     is_unhealthy: bool
+    taints: tuple[TaintLeft, ...] = ()
 
 
 class DeletionMemory(msgspec.Struct, frozen=True, gc=False):

@@ -24,7 +24,8 @@ class GuardedNode(NamedTuple):
 
     Attributes:
         name: of the node.
-        taints: keys of its `NoExecute` taints, and since when they are there; a key may be there more than once.
+        taints: keys of its `NoExecute` taints, and since when they are there; a key may be there more than once. Of one
+            that is gone, those that it had.
         zone: as in `Subject`, and `labels`; of one that is gone, the zone that it had.
         gone_us: when it was deleted; None while it is known, 0 if it never was.
         pods: how many of its pods leave, or have left, by key of the taint; None where nobody counts them.

@@ -101,7 +101,7 @@ class GuardCount:
             excluded = None  # it leaves out some pods of a node, or nothing here
         self._excluded = None if excluded is None else NodePatterns(excluded, is_unknown_in=False)
         self._names_labels = self._selected.names_labels or (self._excluded is not None and self._excluded.names_labels)
-        self._taints: dict[str, dict[str, tuple[int, int]]] = {}  # of nodes that are known: since when, as how much
+        self._taints: dict[str, dict[str, tuple[int, int]]] = {}  # of all that count: since when, as how much
         self._gone: dict[str, int] = {}  # until when deleted nodes count
         self._zones: dict[str, str] = {}  # of all these
         self._known: Counter[GuardedPart] = Counter()
@@ -140,26 +140,34 @@ class GuardCount:
     def see(self, node: GuardedNode) -> bool:
         """Take in a node that is new, has changed, or is gone; returns whether that changes anything."""
         before, zone = self._taints.get(node.name), node.zone or ""
-        taints = dict(self._keys(node)) if node.gone_us is None and self._counts(node) else None
-        if taints is not None and taints == before and zone == self._zones[node.name]:
+        taints = dict(self._keys(node)) if self._is_counted(node) else None
+        was_in, was_gone = self._zones.get(node.name), node.name in self._gone
+        if taints is not None and taints == before and zone == was_in and node.gone_us is None and not was_gone:
             return False
-        was_known, was_in = before is not None or node.name in self._gone, self._zones.get(node.name)
+        if node.gone_us is not None and taints is not None and before is not None:
+            taints = {key: since for key, since in taints.items() if key in before}  # its labels may have said more
         self._forget(node.name)
-        if taints is not None:
-            self._taints[node.name] = taints
-            self._know(node.name, zone)
-        # The labels of a node that is gone are gone too: it counts if it did, or if nothing is said of these.
-        elif node.gone_us and (was_known or (not self._names_labels and self._counts(node))):
+        if taints is None:
+            return True
+        self._taints[node.name] = taints
+        self._know(node.name, zone)
+        if node.gone_us is not None:
             until_us = self._gone[node.name] = node.gone_us + DELETED_NODE_COUNTS_US
             heapq.heappush(self._ends, (until_us, node.name))
-            self._know(node.name, zone)
         part = self._part(node.name, zone)
-        for key, (since_us, weight) in (taints or {}).items():
+        for key, (since_us, weight) in taints.items():
             bisect.insort(self._arrivals.setdefault(key, {}).setdefault(part, []), (since_us, node.name))
             earlier = (before or {}).get(key)
             if earlier is None or earlier[0] != since_us or earlier[1] < weight or zone != was_in:
                 self._look_from(key, part, since_us, since_us)
         return True
+
+    def _is_counted(self, node: GuardedNode) -> bool:
+        """Whether it counts. The labels of a node that is gone are gone too: it does if nothing is said of these."""
+        if node.gone_us is None:
+            return self._counts(node)
+        was_known = node.name in self._zones  # then it did before
+        return bool(node.gone_us) and (was_known or (not self._names_labels and self._counts(node)))
 
     def _know(self, name: str, zone: str) -> None:
         part = self._part(name, zone)
@@ -290,7 +298,7 @@ class GuardCount:
         self._changed[key, part] = min(first_us, first), max(last_us, last)
 
     def of_span(self, key: str, covered: Covered) -> list[str]:
-        """Return the names of the nodes whose taint of a key is covered, the first ones first."""
+        """Return the names of the nodes that are there whose taint of a key is covered, the first ones first."""
         return [name for _, name in heapq.merge(*self._covered(key, covered))]
 
     def has_any(self, key: str, covered: Covered) -> bool:
@@ -306,7 +314,7 @@ class GuardCount:
         end = len(arrivals) if to_us is None else bisect.bisect_left(arrivals, (to_us + 1, ""))
         for place in range(bisect.bisect_left(arrivals, (from_us, "")), end):
             name = arrivals[place][1]
-            if covered.part.has(name, self._zones[name]):
+            if name not in self._gone and covered.part.has(name, self._zones[name]):
                 yield arrivals[place]
 
     def _counted_in(self, key: str, part: GuardedPart) -> list[GuardedPart]:

@@ -26,6 +26,7 @@ from tests.mutations.doors import OF_DOORS
 from tests.mutations.ends import OF_ENDS
 from tests.mutations.feeds import OF_FEEDS
 from tests.mutations.fleet import OF_FLEET
+from tests.mutations.gone_nodes import OF_GONE_NODES
 from tests.mutations.group_and_brokers import OF_GROUP_AND_BROKERS
 from tests.mutations.guards import OF_GUARDS
 from tests.mutations.handed_over import OF_HANDED_OVER
@@ -66,6 +67,7 @@ ALL = (
     *OF_HANDOVER,
     *OF_FLEET,
     *OF_GUARDS,
+    *OF_GONE_NODES,
     *OF_TRAITS,
     *OF_WINDOWS,
     *BY_TORTURE,

@@ -70,6 +70,24 @@ def test_a_storm_is_known_without_its_incident() -> None:
     assert rules(guarded()) == {"not issued", "incident is missing"}, "nothing says that it waits"
 
 
+def test_a_node_that_is_deleted_counts_with_its_taint() -> None:
+    def storm() -> Story:
+        story = Story().policy(1, guarding()).pod(5, tolerating(5)).node(6).node(6, name="m")
+        story.node(7, TAINT, name="m").node(9, name="m", kind="DELETED").node(10, TAINT)
+        return story.say("Schedule", 10.1, 15)
+
+    assert rules(done(storm(), 15.01)) == HELD
+    assert rules(storm()) == {"not issued", "incident is missing"}
+    assert rules(storm().incident(11.5, since=instant(at(7)))) == set()
+    assert rules(done(storm().node(12, name="m"), 15.01)) == set(), "it is back, and has no taint"
+
+
+def test_an_incident_ends_with_the_last_node_that_is_there() -> None:
+    story = waiting().node(12, name="m", kind="DELETED").node(13, kind="DELETED")
+    assert "incident outlasts its taints" in rules(story)
+    assert "incident outlasts its taints" not in rules(story.incident(13.1, None))
+
+
 def test_a_worker_that_stood_still_opens_its_incident_late() -> None:
     late = {"openedAt": instant(at(35))}
     assert rules(guarded().incident(35, **late)) == set(), "seed 77785"

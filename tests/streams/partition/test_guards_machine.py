@@ -76,14 +76,14 @@ class Naive:
         """When each was answered."""
         nodes = {number: Node(number, "a") for number in range(NODES)}
         pods = {pod.name: pod for pod in first_pods()}
-        deleted: dict[int, tuple[int, str]] = {}
+        deleted: dict[int, tuple[int, Node, int]] = {}  # when, how it was, and as how much it counted
         found: dict[Place, int | None] = {}
         for one in self.log:
             for number, zone in one.nodes:
                 before = nodes.pop(number, None)
                 if one.is_deleted:
                     if before is not None:
-                        deleted[number] = one.at, before.zone
+                        deleted[number] = one.at, before, self._weight(before, pods, one.at)
                     continue
                 deleted.pop(number, None)
                 since = before.since if before is not None and before.key == one.key else one.at
@@ -95,9 +95,9 @@ class Naive:
             found = {
                 each: at for each, at in found.items() if any(self.covers(each, at, node) for node in nodes.values())
             }
-            known = [node.zone for node in nodes.values()]
-            known += [zone for at, zone in deleted.values() if one.at < at + TEN_MINUTES]
-            weights = [(node, self._weight(node, pods, one.at)) for node in nodes.values()]
+            gone = [(node, weight) for at, node, weight in deleted.values() if one.at < at + TEN_MINUTES]
+            known = [node.zone for node in (*nodes.values(), *(node for node, _ in gone))]
+            weights = [(node, self._weight(node, pods, one.at)) for node in nodes.values()] + gone
             if self.of == "ownersLosingAll":
                 weights = list(self._losing(nodes, pods, one.at))
             leaving = {pod.number for pod in pods.values() if pod.gone is None and not pod.tolerates}
@@ -249,11 +249,18 @@ class GuardedCluster(RuleBasedStateMachine):
         self.zones[number].append((self.now, zone))
         self._tell({number: zone}, self.nodes[number].key)
 
-    @rule(number=st.integers(0, NODES - 1))
-    def delete(self, number: int) -> None:
-        self.world.delete(number)
-        self.nodes[number] = Node(number, self.nodes[number].zone)
-        self._happened(nodes=((number, ""),), is_deleted=True)
+    @rule(nodes=st.sets(st.integers(0, NODES - 1), min_size=1, max_size=3))
+    def delete(self, nodes: set[int]) -> None:
+        for number in sorted(nodes):
+            self.world.delete(number)
+            self.nodes[number] = Node(number, self.nodes[number].zone)
+        self._happened(nodes=tuple((number, "") for number in sorted(nodes)), is_deleted=True)
+
+    @rule(nodes=st.sets(st.integers(0, NODES - 1), min_size=1, max_size=3), key=st.sampled_from(KEYS))
+    def vanish(self, nodes: set[int], key: str) -> None:
+        """Nodes get a taint, and are deleted soon."""
+        self.change(nodes, key)
+        self.delete(nodes)
 
     @precondition(lambda self: bool(self.pods))
     @rule(which=st.integers(0, 2 * NODES))
@@ -316,6 +323,9 @@ class GuardedCluster(RuleBasedStateMachine):
             for one in self.world.incidents()
         }
         assert found == self.naive.incidents()
+        # One that begins with the taints of deleted nodes may begin when an earlier one did that has been answered.
+        self.verdicts = {place: verdict for place, verdict in self.verdicts.items() if found.get(place) is not None}
+        self.approved &= self.verdicts.keys()
 
     @invariant()
     def what_an_incident_holds_is_not_issued(self) -> None:
