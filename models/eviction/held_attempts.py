@@ -43,7 +43,7 @@ def owed_after_held_us(
     return min(latest_us, until_us)
 
 
-def guarded_node(aggregate: NodeAggregate, *, counts_pods: bool) -> GuardedNode:
+def guarded_node(aggregate: NodeAggregate, *, counts_pods: bool, rules: RuleParameters | None = None) -> GuardedNode:
     """Return a node as guards see it; of one that is gone, its row remembers its zone, its taints, and when that was.
 
     Its pods are looked at if a guard counts them.
@@ -57,7 +57,7 @@ def guarded_node(aggregate: NodeAggregate, *, counts_pods: bool) -> GuardedNode:
         had = {one.key: one.pods for one in left.taints}
         return GuardedNode(aggregate.name, taints, zone=left.zone, gone_us=left.at_us, pods=had)
     taints = [(state.taint.key, state.since_us) for state in node.taints]
-    pods = leaving_pods(aggregate) if counts_pods else None
+    pods = leaving_pods(aggregate, rules) if counts_pods else None
     return GuardedNode(aggregate.name, taints, zone=node.zone, labels=node.labels, pods=pods)
 
 

@@ -8,18 +8,23 @@ that have left would make room for the next ones.
 from collections import Counter
 from collections.abc import Iterator, Mapping
 
+from evictstream.models.eviction.decision import NothingDue, decide
 from evictstream.models.eviction.pod_owners import controller_of
+from evictstream.models.eviction.rule_parameters import RuleParameters
 from evictstream.models.eviction.state import DeletionMemory, NodeAggregate, PodState
+from evictstream.models.eviction.transitions import OUTSTANDING
 from evictstream.models.kubernetes.traits import Owner
 from evictstream.models.messages.vocabulary import EvictionState
 
 _DONE = EvictionState.DONE  # see `evictstream.models.eviction` for this constant
 
 
-def leaving_pods(aggregate: NodeAggregate) -> Counter[str]:
+def leaving_pods(aggregate: NodeAggregate, rules: RuleParameters | None = None) -> Counter[str]:
     """Count by key the pods that have to leave for a taint of their node, or have left for it.
 
-    For the same taints all remembered deletions are counted once; from then on `count_left` changes the number.
+    A pod whose eviction is out counts for the taint for which `rules` would have it repeated now; without them, for the
+    one for which it was issued. For the same taints all remembered deletions are counted once; from then on
+    `count_left` changes the number.
     """
     since_us = newest_taints_us(aggregate)
     if not since_us:
@@ -28,7 +33,7 @@ def leaving_pods(aggregate: NodeAggregate) -> Counter[str]:
     if aggregate.left is None or aggregate.left[0] != since_us:
         aggregate.left = since_us, Counter()
         aggregate.left[1].update(key for key, _ in deleted_leaving(aggregate, since_us))
-    found = Counter(key for key, _ in _known_leaving(aggregate, since_us))
+    found = Counter(key for key, _ in _known_leaving(aggregate, since_us, rules))
     found.update(aggregate.left[1])
     return +found
 
@@ -50,11 +55,13 @@ def deleted_leaving(aggregate: NodeAggregate, since_us: Mapping[str, int]) -> It
             yield memory.evicted_for, memory
 
 
-def leaving_owners(aggregate: NodeAggregate, since_us: Mapping[str, int]) -> dict[Owner, tuple[str, ...]]:
+def leaving_owners(
+    aggregate: NodeAggregate, since_us: Mapping[str, int], rules: RuleParameters | None = None
+) -> dict[Owner, tuple[str, ...]]:
     """Return the owners of pods that are still there and leave, each with the keys of the taints in order."""
     found: dict[Owner, tuple[str, ...]] = {}
     alone: dict[str, tuple[str, ...]] = {}  # one object for nearly all owners of a node
-    for key, pod in _known_leaving(aggregate, since_us):
+    for key, pod in _known_leaving(aggregate, since_us, rules):
         owner = controller_of(pod)
         if owner is not None:
             keys = found.get(owner)
@@ -65,7 +72,9 @@ def leaving_owners(aggregate: NodeAggregate, since_us: Mapping[str, int]) -> dic
     return found
 
 
-def _known_leaving(aggregate: NodeAggregate, since_us: Mapping[str, int]) -> Iterator[tuple[str, PodState]]:
+def _known_leaving(
+    aggregate: NodeAggregate, since_us: Mapping[str, int], rules: RuleParameters | None
+) -> Iterator[tuple[str, PodState]]:
     """Yield each leaving pod that still exists, with the key of its taint.
 
     Of a pod that terminates or has left, only an eviction counts that was issued since the newest taint of its key is
@@ -73,7 +82,13 @@ def _known_leaving(aggregate: NodeAggregate, since_us: Mapping[str, int]) -> Ite
     """
     for pod in aggregate.pods.values():
         eviction = pod.eviction
-        if eviction is None or (key := eviction.due.taint.key) not in since_us:
+        if eviction is None:
+            continue
+        key = eviction.due.taint.key
+        if rules is not None and eviction.state in OUTSTANDING and (len(since_us) > 1 or key not in since_us):
+            due = decide(aggregate.node, pod, rules)
+            key = key if isinstance(due, NothingDue) else due.taint.key
+        if key not in since_us:
             continue
         if eviction.state is not _DONE or (eviction.issued_at_us or 0) >= since_us[key]:
             yield key, pod

@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 
 from evictstream.models.eviction.leaving_pods import deleted_leaving, has_left, leaving_owners, newest_taints_us
 from evictstream.models.eviction.pod_owners import has_to_leave, owner_of
+from evictstream.models.eviction.rule_parameters import RuleParameters
 from evictstream.models.eviction.state import DeletionMemory, Eviction, NodeAggregate, PodCounts, PodState
 from evictstream.models.kubernetes.traits import Owner
 
@@ -148,19 +149,21 @@ class LosingOwners:
             self._changed.update(of_node.owners())
         self._nodes.add(name)
 
-    def look(self, nodes: Mapping[str, NodeAggregate]) -> Iterator[tuple[Owner, Mapping[str, Collection[str]]]]:
+    def look(
+        self, nodes: Mapping[str, NodeAggregate], rules: RuleParameters | None = None
+    ) -> Iterator[tuple[Owner, Mapping[str, Collection[str]]]]:
         """Give the owners of which something has changed, with the nodes that their pods leave, or have left, and why.
 
         Nothing of those of which a pod stays.
         """
         for name in self._nodes:
-            self._see(name, nodes.get(name))
+            self._see(name, nodes.get(name), rules)
         self._nodes.clear()
         changed, self._changed = self._changed, set()
         for owner in changed:
             yield owner, {} if owner in self._staying else self._places.get(owner, {})
 
-    def _see(self, name: str, aggregate: NodeAggregate | None) -> None:
+    def _see(self, name: str, aggregate: NodeAggregate | None, rules: RuleParameters | None) -> None:
         since_us = {} if aggregate is None else newest_taints_us(aggregate)
         before = self._of_node.pop(name, None)
         of_node, others = before, set[Owner]()
@@ -170,7 +173,7 @@ class LosingOwners:
             for key, memory in () if aggregate is None else deleted_leaving(aggregate, since_us):
                 if memory.owner is not None:
                     of_node.count_left(key, memory.owner, 1)
-        there = {} if aggregate is None else leaving_owners(aggregate, since_us)
+        there = {} if aggregate is None else leaving_owners(aggregate, since_us, rules)
         others.update(of_node.changed)
         others.update(
             owner for owner in of_node.there.keys() | there.keys() if of_node.there.get(owner) != there.get(owner)

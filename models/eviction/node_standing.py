@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from evictstream.models.eviction.leaving_pods import leaving_pods, newest_taints_us
+from evictstream.models.eviction.rule_parameters import RuleParameters
 from evictstream.models.eviction.state import NodeAggregate, NodeLeft, NodeState, TaintLeft
 from evictstream.models.steering.node_counts import KnownNodes, NodeHistory, NodeStanding
 
@@ -38,13 +39,13 @@ def last_left(aggregate: NodeAggregate) -> NodeLeft | None:
     return max(left, key=lambda one: one.at_us, default=None)
 
 
-def node_left(aggregate: NodeAggregate, node: NodeState, at_us: int) -> NodeLeft:
+def node_left(aggregate: NodeAggregate, node: NodeState, rules: RuleParameters, at_us: int) -> NodeLeft:
     """Return what is remembered of the node of an aggregate, which leaves with its pods."""
     taints: tuple[TaintLeft, ...] = ()
     if node.taints:
         since_us = newest_taints_us(aggregate)
         last = heapq.nlargest(MOST_TAINTS_LEFT, since_us, key=lambda key: (since_us[key], key))
-        pods = leaving_pods(aggregate)
+        pods = leaving_pods(aggregate, rules)
         taints = tuple(TaintLeft(key, since_us[key], pods[key]) for key in last)
         aggregate.left = None
     return NodeLeft(at_us, node.zone or "", is_unhealthy(node), taints)

@@ -280,7 +280,7 @@ def _delete(aggregate: NodeAggregate, event: NodeEvent, version: Version, rules:
 
 def _remove(step: Step, node: NodeState, version: Version) -> Iterator[Changes]:
     """Remove the known node, so that nothing is due for its pods; events of it up to `version` will be dropped."""
-    left = node_left(step.aggregate, node, step.at_us)
+    left = node_left(step.aggregate, node, step.rules, step.at_us)
     step.aggregate.node = None
     yield from _reconcile_all(step)
     step.remember_node(node.uid, version, left)

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from evictstream.models.eviction import NodeAggregate, RuleParameters
     from evictstream.models.eviction.cluster import Cluster
     from evictstream.models.eviction.levels import Move
+    from evictstream.models.eviction.rule_parameters import ClusterRules
     from evictstream.models.steering.guards import Exceeded, GuardCount
     from evictstream.models.steering.incidents import OpenIncident, StandingIncident
     from evictstream.models.steering.policies import ClusterPolicy, Policies
@@ -78,14 +79,16 @@ class Guarding:
         "_pods_changed",
         "_policies",
         "_repeated",
+        "_rules",
         "counts_pods",
         "idle",
         "is_on",
         "uncounted",
     )
 
-    def __init__(self, clusters: Clusters, held: HeldEvictions) -> None:
+    def __init__(self, clusters: Clusters, held: HeldEvictions, rules: ClusterRules) -> None:
         """`held` has the policies of each turn."""
+        self._rules = rules
         self.idle: dict[str, dict[tuple[str, GuardedPart], set[str]]] = {}
         self.counts_pods = False
         self.is_on = False
@@ -117,7 +120,11 @@ class Guarding:
             return
         if not guards:
             return
-        node = guarded_node(aggregate, counts_pods=any(one.counted.counts_pods for one in guards))
+        node = guarded_node(
+            aggregate,
+            counts_pods=any(one.counted.counts_pods for one in guards),
+            rules=self._rules.of(aggregate.cluster),
+        )
         is_other = False
         for guard in guards:
             is_other |= guard.counted.see(node)
@@ -264,7 +271,7 @@ class Guarding:
         self._changed.add(name)
         counts_pods = any(one.counted.counts_pods for one in guards)
         for aggregate in cluster.nodes.values() if guards else ():
-            node = guarded_node(aggregate, counts_pods=counts_pods)
+            node = guarded_node(aggregate, counts_pods=counts_pods, rules=self._rules.of(name))
             for guard in guards:
                 guard.counted.see(node)
         if self._has_owners(name):
@@ -341,7 +348,7 @@ class Guarding:
         for name in names if of_pods else ():
             aggregate = cluster.nodes.get(name)
             if aggregate is not None:
-                node = guarded_node(aggregate, counts_pods=True)
+                node = guarded_node(aggregate, counts_pods=True, rules=self._rules.of(cluster.name))
                 for one in of_pods:
                     one.see(node)
         of_owners = [one for one in counted if isinstance(one, OwnerCount)]
@@ -353,7 +360,7 @@ class Guarding:
         losing.count(sys.maxsize)
         for name in names:
             losing.look_at_node(name)
-        for owner, places in losing.look(cluster.nodes):
+        for owner, places in losing.look(cluster.nodes, self._rules.of(cluster.name)):
             for one in counted:
                 one.see_owner(owner, places)
 

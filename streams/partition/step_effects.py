@@ -79,7 +79,7 @@ class StepEffects:
             flying_in=self._flying_in,
             is_followed=config.workloads_topic is not None,
         )
-        self.guarding = Guarding(clusters, self.held)
+        self.guarding = Guarding(clusters, self.held, config.rules)
         self.histories = OutageHistories(clusters, self.held)
         self._aside_of: str | None = None  # the cluster of a step that is not whole yet
         self._clusters = clusters

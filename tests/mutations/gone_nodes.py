@@ -1,4 +1,4 @@
-"""Mutations of how guards count nodes that were deleted with their taints."""
+"""Mutations of how guards count what belongs to nodes or taints that are gone."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from tests.mutations.catalogue import Mutation
 from tests.mutations.matching import Change
 
 GONE = "tests/streams/partition/test_guards_gone_nodes.py"
+HELD = "tests/streams/partition/test_guards_held.py"
 MACHINE = "tests/streams/partition/test_guards_machine.py"
 ORACLE = "tests/kit/oracle/test_guards.py"
 
@@ -33,8 +34,13 @@ OF_GONE_NODES = (
     ),
     Mutation(
         "count taints of a deleted node that were excluded by its labels",
-        (Change(product.STEERING_GUARDS, "GuardCount.see", "if key in before", ""),),
+        (Change(product.STEERING_GUARDS, "GuardCount.see", "key in before", "True"),),
         (GONE,),
+    ),
+    Mutation(
+        "count a pod for the taint that is gone, as long as its eviction is not repeated",
+        (Change(product.LEAVING_PODS, "_known_leaving", "rules is not None", "False"),),
+        (HELD,),
     ),
     Mutation(
         "remember all keys of a deleted node",

@@ -273,7 +273,7 @@ OF_GUARDS = (
     ),
     Mutation(
         "count a node in the zone that it had before",
-        (Change(product.STEERING_GUARDS, "GuardCount.see", "zone == self._zones[node.name]", "True"),),
+        (Change(product.STEERING_GUARDS, "GuardCount.see", "zone == was_in", "True"),),
         (BY_ZONE,),
     ),
     Mutation(

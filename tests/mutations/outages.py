@@ -24,7 +24,7 @@ OF_OUTAGES = (
     ),
     Mutation(
         "count no deleted node",
-        (Change(product.NODE_STANDING, "node_standing", "not left", "True"),),
+        (Change(product.NODE_STANDING, "node_standing", "left is None", "True"),),
         (HELD,),
     ),
     Mutation(

@@ -279,7 +279,7 @@ BY_TORTURE = (
     ),
     Mutation(
         "torture: count a node in the zone that it had",
-        (Change(product.STEERING_GUARDS, "GuardCount.see", "zone == self._zones[node.name]", "True"),),
+        (Change(product.STEERING_GUARDS, "GuardCount.see", "zone == was_in", "True"),),
         (STORMS,),
     ),
     Mutation(

@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from evictstream.models.instants import SECOND_US
 from evictstream.models.steering.incidents import MOST_INCIDENTS
 from tests.models.steering.test_policies import policy_record
 from tests.streams.partition.storms import NODES, SPREAD, STAY_SECONDS, THREE, Storm, names
@@ -387,17 +388,19 @@ def test_taints_that_all_tolerate_are_no_incident_yet(kills: bool) -> None:  # n
 
 
 @pytest.mark.parametrize("kills", [False, True], ids=["", "a worker is killed between"])
-def test_repeats_for_another_taint_wait_too(kills: bool) -> None:  # noqa: FBT001 - a case
+@pytest.mark.parametrize("pause", [0, 900], ids=["one after the other", "all in one turn"])
+@pytest.mark.parametrize("of", ["nodes", "pods", "ownersLosingAll"])
+def test_repeats_for_another_taint_wait_too(of: str, pause: int, kills: bool) -> None:  # noqa: FBT001 - a case
     """They were issued for a taint that no guard minds, and it has gone: the storm is what they would be issued for."""
-    world = Storm(0, **{"for": {"taints": ["agent"]}}, **GUARD)
+    world = Storm(0, **{"for": {"taints": ["agent"]}, "guard": {**THREE, "of": of}})
     for number in ALL:
         world.node(number)
-        meta = {"namespace": "x", "name": f"p{number}", "uid": f"p{number}"}
-        world.put("lab", "pods", "Pod", meta, {"nodeName": f"n{number}"})
+        world.pod(f"p{number}", number, owner=f"ReplicaSet/o{number}")
     world.storm(ALL, key="dead")
     world.run(5)
     assert len(world.gone()) == NODES
     world.storm(ALL)
+    world.now_us += pause * SECOND_US
     if kills:
         world.die()
     world.run(4_000)

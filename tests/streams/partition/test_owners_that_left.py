@@ -7,12 +7,15 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from evictstream.models.eviction import RuleParameters
 from evictstream.models.eviction.losing_owners import LosingOwners
 from tests.harness.examples import examples
 from tests.streams.partition.storms import Storm
 from tests.streams.partition.test_guards_of_pods import Watched, node_of
 
 GUARD: dict[str, Any] = {"guard": {"count": 1_000, "of": "ownersLosingAll", "withinSeconds": 3_600}}
+
+RULES = RuleParameters()
 
 
 def losing_of(world: Storm) -> LosingOwners:
@@ -69,10 +72,10 @@ def test_owners_counted_by_steps_are_those_of_the_rows(steps: list[tuple[str, in
         world.run(at)
         cluster = world.logic._clusters.named("lab")
         kept = losing_of(world)
-        dict(kept.look(cluster.nodes))
+        dict(kept.look(cluster.nodes, RULES))
         anew = LosingOwners(cluster.nodes.values())
         anew.count(1_000)
-        dict(anew.look(cluster.nodes))
+        dict(anew.look(cluster.nodes, RULES))
         assert (kept._places, kept._staying) == (anew._places, anew._staying)
         for aggregate in cluster.nodes.values():
             aggregate.workloads = kept
