@@ -60,17 +60,17 @@ class LosingOwners:
     An owner loses all of its pods if none stays and some leave or have left for a taint that their node still has.
     """
 
-    __slots__ = ("_beside", "_changed", "_has_changed", "_nodes", "_of_node", "_places", "_staying", "_uncounted")
+    __slots__ = ("_changed", "_has_changed", "_nodes", "_of_node", "_others", "_places", "_staying", "_uncounted")
 
     def __init__(
         self,
         nodes: Iterable[NodeAggregate],
-        beside: PodCounts | None = None,
+        others: PodCounts | None = None,
         has_changed: Callable[[], None] = lambda: None,
     ) -> None:
-        """`nodes` are to be counted; `beside` counts their pods already, and `has_changed` is told to look."""
+        """`nodes` are to be counted; `others` counts their pods already, and `has_changed` has them looked at."""
         self._uncounted = list(nodes)
-        self._beside = beside
+        self._others = others
         self._has_changed = has_changed
         self._staying: Counter[Owner] = Counter()  # pods that are bound and do not have to leave
         self._of_node: dict[str, _NodeOwners] = {}
@@ -91,8 +91,8 @@ class LosingOwners:
 
     def put(self, aggregate: NodeAggregate, pod: PodState) -> None:
         """Count a pod as it is now; it is not counted."""
-        if self._beside is not None:
-            self._beside.put(aggregate, pod)
+        if self._others is not None:
+            self._others.put(aggregate, pod)
         self._count(pod, 1)
         if pod.eviction is not None:  # it may have another owner than before
             self.look_at_node(aggregate.name)
@@ -100,22 +100,22 @@ class LosingOwners:
 
     def drop(self, pod: PodState) -> None:
         """Count a pod no longer; it is as when it was counted."""
-        if self._beside is not None:
-            self._beside.drop(pod)
+        if self._others is not None:
+            self._others.drop(pod)
         self._count(pod, -1)
 
     def moved(self, aggregate: NodeAggregate, pod: PodState, before: Eviction | None) -> None:
         """Take note that the eviction of a pod is another one now than before."""
-        if self._beside is not None:
-            self._beside.moved(aggregate, pod, before)
+        if self._others is not None:
+            self._others.moved(aggregate, pod, before)
         owner, leaves = owner_of(pod), has_to_leave(pod.eviction)
         if owner is not None and leaves != has_to_leave(before):
             self._stay(owner, -1 if leaves else 1)
 
     def look_at(self, aggregate: NodeAggregate, uids: Collection[str]) -> None:
         """Tell what else counts them that something else of leaving pods has changed."""
-        if self._beside is not None:
-            self._beside.look_at(aggregate, uids)
+        if self._others is not None:
+            self._others.look_at(aggregate, uids)
 
     def left(self, node: str, memory: DeletionMemory, by: int) -> None:
         """Count a deleted pod; the look after this one counts by itself what a node has had before."""
@@ -166,22 +166,22 @@ class LosingOwners:
     def _see(self, name: str, aggregate: NodeAggregate | None, rules: RuleParameters | None) -> None:
         since_us = {} if aggregate is None else newest_taints_us(aggregate)
         before = self._of_node.pop(name, None)
-        of_node, others = before, set[Owner]()
+        of_node, changed = before, set[Owner]()
         if of_node is None or of_node.since_us != since_us:
-            others.update(() if before is None else before.owners())
+            changed.update(() if before is None else before.owners())
             of_node = _NodeOwners(since_us)
             for key, memory in () if aggregate is None else deleted_leaving(aggregate, since_us):
                 if memory.owner is not None:
                     of_node.count_left(key, memory.owner, 1)
         there = {} if aggregate is None else leaving_owners(aggregate, since_us, rules)
-        others.update(of_node.changed)
-        others.update(
+        changed.update(of_node.changed)
+        changed.update(
             owner for owner in of_node.there.keys() | there.keys() if of_node.there.get(owner) != there.get(owner)
         )
         of_node.there, of_node.changed = there, set()
         if since_us:
             self._of_node[name] = of_node
-        for owner in others:
+        for owner in changed:
             self._place(owner, name, of_node.keys_of(owner))
 
     def _place(self, owner: Owner, name: str, keys: tuple[str, ...]) -> None:

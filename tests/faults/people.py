@@ -24,7 +24,7 @@ from tests.faults.plan import SECOND_US, Plan, PolicyChange
 
 MILLISECOND_US: Final = 1000
 INCIDENTS: Final = "incidents"
-MOST_ANSWERS: Final = 4  # to one incident; then nobody minds it any more
+MOST_ANSWERS: Final = 4  # to one incident; then people leave it
 
 
 class Desk(Protocol):
@@ -38,7 +38,7 @@ class Desk(Protocol):
         """Let somebody write at an instant, or as soon after it as the brokers take it and all before is read back."""
 
     def append(self, key: bytes, value: bytes) -> None:
-        """Write a record; `People.hear` is told of it once it stands there."""
+        """Write a record; `People.hear` gets it once it stands there."""
 
 
 class People:

@@ -81,7 +81,7 @@ OF_GUARDS = (
         (HELD,),
     ),
     Mutation(
-        "remember that a policy is idle when it is counted anew",
+        "remember that a policy is idle when it is counted again",
         (Change(product.GUARDING, "Guarding._count", "self.idle.pop(name, None)", "pass"),),
         (HELD,),
     ),

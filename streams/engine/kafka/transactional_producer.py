@@ -34,8 +34,9 @@ class TransactionalProducer(AIOKafkaProducer):  # type: ignore[misc]  # aiokafka
     It also asks for a commit again when no answer came. The first request may still be on its way: a broker that
     carries it out after the next transaction has begun would commit a part of that one. Here the transaction fails.
 
-    Whoever looks for the coordinator over a connection that another request's time-out closes loses the transaction,
-    though nothing of it was sent there. Here it is looked for again.
+    It also gives a transaction up if it looks for the coordinator over a connection that another request's time-out
+    closes, though nothing of the transaction was sent there. Here it looks again, until the transaction's own time is
+    over.
 
     All of it is for brokers without KIP-890. With it, `v2` writes transactions; only `mark` still goes the old way.
 

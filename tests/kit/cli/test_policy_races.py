@@ -103,13 +103,13 @@ def test_what_is_deleted_meanwhile_stays_deleted(declared: Settings) -> None:
         assert reader.policies.standing["p1"].policy.spec is None
 
 
-def test_whoever_is_overtaken_each_time_is_told(declared: Settings) -> None:
+def test_a_command_that_is_overtaken_each_time_gives_up(declared: Settings) -> None:
     others = [applies(100 + number) for number in range(5)]
     with pytest.raises(FoundProblemError, match="others write policy p1 at the same time"):
         overtaken(declared, REJECTS, *others)
 
 
-def test_nobody_else_writes_so_once_is_enough(declared: Settings) -> None:
+def test_without_another_writer_once_is_enough(declared: Settings) -> None:
     topic = declared.policies_topic
     with open_records(declared, topic, PoliciesReader) as reader, open_writer(declared, topic, reader) as writer:
         written = write_next(writer, reader, "p1", REJECTS)
