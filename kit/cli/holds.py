@@ -41,7 +41,7 @@ def holds(
     """Show the brakes: what is held, by whom, why, and until when.
 
     `ENDS IN` and `ENDS` are the end of the brake; what is due then goes little by little, until `SPREAD ENDS`.
-    `Spreads`: the brake has ended, and `ENDS IN` says when its spread does. `Unreadable`: nobody knows what that
+    `Spreads`: the brake has ended, and `ENDS IN` says when its spread does. `Unreadable`: it is not known what that
     record holds, so nothing is evicted at all until it is removed by `evictstream release`.
 
     Where Kubernetes' own controller goes on with a pod before its brake ends, stderr says when, and `builtInAt` in JSON

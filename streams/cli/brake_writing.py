@@ -19,8 +19,8 @@ from evictstream.streams.cli.steering_records import who
 from evictstream.streams.errors import FoundProblemError
 
 KEPT_FOR_ALL: Final = 10
-"""Of `MOST_BRAKES`: only `--all` may be one of the last ones. Whoever wants to stop everything must not have to look
-first for a brake that can go."""
+"""Of `MOST_BRAKES`: only `--all` may be one of the last ones. A person who stops everything has no time to look for a
+brake that can go."""
 
 _MOST_TRIES: Final = 5
 
@@ -42,7 +42,7 @@ def set_brake(writer: BrakesWriter, brake: Brake, seconds: int | None) -> Standi
         ends_at = moment_at(first.appended_us + seconds * SECOND_US)
         written = writer.write(msgspec.structs.replace(brake, ends_at=ends_at))
         found = None if written.before is None else written.before.brake
-        # Who means something else by this id has found the first record, and is refused.
+        # A command that means something else by this id has found the first record, and is refused.
         if found is not None and found != first.brake and _selection(found) == _selection(brake):
             writer.put_back(written)
             raise FoundProblemError(

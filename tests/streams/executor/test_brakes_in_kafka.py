@@ -58,6 +58,7 @@ def test_a_brake_holds_what_is_issued_until_its_release(
         write_brake("b2", b"no brake")
         wait_for(lambda: "'b2' cannot be read" in ready(settings.health_port)["hindered"].get("c1", ""))
         write_brake("b1", record("b1", namespaces=["shop"], spreadSeconds=0, releasedBy="anna"))
+        wait_for(lambda: life.brakes._known.brakes.all["b1"].brake.is_released)
         writer.write(command(pod="a", attempt=2))
         assert len(results_in(results.quiet(1))) == 2
         write_brake("b2", None)
