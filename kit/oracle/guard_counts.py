@@ -113,7 +113,8 @@ class CountedCluster(NamedTuple):
             while last.since_us - there[begin].since_us > within_us:
                 counted -= weights[begin]
                 begin += 1
-            if counted > allowed:
+            # Deleted nodes alone begin no incident.
+            if counted > allowed and any(one.node in view.nodes for one in there[begin : end + 1]):
                 return there[begin].since_us
         return None
 

@@ -11,7 +11,7 @@ from evictstream.models.eviction.held_attempts import guarded_node
 from evictstream.models.eviction.losing_owners import LosingOwners
 from evictstream.models.messages.incident import Incident, decode_incident
 from evictstream.models.messages.unreadable import Unreadable
-from evictstream.models.steering.guarded_nodes import ALWAYS, Covered
+from evictstream.models.steering.guarded_nodes import Covered
 from evictstream.models.steering.incidents import (
     MOST_INCIDENTS,
     OpenIncident,
@@ -67,11 +67,7 @@ def found_incidents(cluster: StoredCluster, steering: Steering, now_us: int) -> 
             losing.count(sys.maxsize)
             for owner, places in losing.look(cluster.nodes):
                 count.see_owner(owner, places)
-        exceeded = [
-            one
-            for one in count.exceeded(now_us, covered.get(name, {}))
-            if count.has_any(one.taint, Covered(one.part, ALWAYS))
-        ]
+        exceeded = count.exceeded(now_us, covered.get(name, {}))
         room = MOST_INCIDENTS - len(found)
         found += [open_incident(cluster.name, policy, one, now_us) for one in found_together(exceeded, room)]
     return tuple(found)

@@ -243,6 +243,8 @@ class GuardCount:
     ) -> Exceeded | None:
         """Return the first time in which more taints came than are allowed, if what has changed may be in it.
 
+        One of the nodes has to be there: an incident of deleted nodes alone would end at once.
+
         What belongs to an incident that no person has answered counts for taints that came before it, as their records
         may be late: then the incident begins with these.
         """
@@ -254,19 +256,21 @@ class GuardCount:
         open_from_us = min((one.span[0] for one in unanswered), default=None)
         others = [one for one in covered if one not in unanswered]
         counts = self._uncovered(key, part, from_us, others)
-        free: list[tuple[int, int]] = []
-        begin = counted = 0
-        for at_us, weight in counts:
-            free.append((at_us, weight))
+        free: list[tuple[int, int, bool]] = []
+        begin = counted = there = 0
+        for at_us, weight, is_there in counts:
+            free.append((at_us, weight, is_there))
             counted += weight
+            there += is_there
             while at_us - free[begin][0] > within_us:
                 counted -= free[begin][1]
+                there -= free[begin][2]
                 begin += 1
             from_us = free[begin][0]
             if from_us > changed[1] or (open_from_us is not None and from_us >= open_from_us):
                 return None
-            if counted > limit:
-                for later_us, more in counts:
+            if counted > limit and there:
+                for later_us, more, _ in counts:
                     if later_us > from_us + within_us:
                         break
                     counted += more
@@ -277,10 +281,10 @@ class GuardCount:
 
     def _uncovered(
         self, key: str, part: GuardedPart, from_us: int, covered: Sequence[Covered]
-    ) -> Iterator[tuple[int, int]]:
-        """Yield when taints came that are not covered, and as how much they count, from an instant on."""
+    ) -> Iterator[tuple[int, int, bool]]:
+        """Yield when taints came that are not covered, as how much, and whether the node is there, from an instant."""
         for at_us, name in uncovered(self._slices(key).get(part, []), from_us, part, covered, self._zones):
-            yield at_us, self._taints[name][key][1]
+            yield at_us, self._taints[name][key][1], name not in self._gone
 
     def look_again(self, key: str, part: GuardedPart) -> None:
         """Look at all arrivals of a key at some nodes with the next look: incidents cover others than before."""

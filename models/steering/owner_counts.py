@@ -88,10 +88,10 @@ class OwnerCount(GuardCount):
         part: GuardedPart,
         from_us: int,
         covered: Sequence[Covered],
-    ) -> Iterator[tuple[int, int]]:
-        """Yield since when owners lose all, each as one."""
+    ) -> Iterator[tuple[int, int, bool]]:
+        """Yield since when owners lose all, each as one, on a node that is there."""
         for at_us, _, _ in uncovered(self._losing.get(key, []), from_us, part, covered, self._zones):
-            yield at_us, 1
+            yield at_us, 1, True
 
 
 class _OwnerPatterns:

@@ -150,3 +150,26 @@ def test_a_row_remembers_the_newest_of_many_taints() -> None:
     assert memory.left is not None
     assert [one.key for one in memory.left.taints] == [f"k{one:02}" for one in range(MOST_TAINTS_LEFT + 3, 3, -1)]
     assert node.left is None, "its pods are counted for the row alone"
+
+
+@KILLS
+def test_deleted_nodes_alone_begin_no_incident(kills: bool) -> None:  # noqa: FBT001 - a case
+    """Those that are there belong to an incident that was answered, and their pods still have to leave."""
+    world = Storm(**guard())
+    world.storm(range(3))
+    world.run(5)
+    world.answer_incident("Rejected")
+    world.run(10)
+    before = world.incidents()
+    world.storm(range(3, 6))
+    for number in range(3, 6):
+        world.delete(number)
+    if kills:
+        world.die()
+        world.logic.firing.look_at_policies()
+    for at in range(11, 16):
+        world.run(at)
+        assert world.incidents() == before
+    world.storm([6])
+    world.run(20)
+    assert [one.nodes for one in world.incidents()] == [3, 4]

@@ -107,8 +107,16 @@ class Naive:
                 limits = [] if self.count is None else [self.count]
                 if self.share is not None:
                     limits.append(sum(part[0] in (None, zone) for zone in known) * self.share // PERCENT)
-                self._find(part, there, found, limit=min(limits), with_pods=with_pods, now=one.at)
+                self._find(part, there, found, limit=min(limits), with_pods=with_pods, live=set(nodes), now=one.at)
         return found
+
+    def since(self, number: int, at: float) -> int:
+        """When a node got the taint that it had at an instant; a pod that came later has a later window."""
+        node = Node(number, "a")
+        for one in self.log:
+            if one.at <= at and number in dict(one.nodes):
+                node = node if one.key == node.key and not one.is_deleted else Node(number, "a", one.key, one.at)
+        return node.since
 
     def _parts(self) -> list[tuple[str | None, int | None]]:
         if self.by == "zone":
@@ -143,25 +151,29 @@ class Naive:
         *,
         limit: int,
         with_pods: set[str | None],
+        live: set[int],
         now: int,
     ) -> None:
-        """Add the incidents that begin now; one that waits begins earlier with what exceeds the guard before it."""
+        """Add the incidents that begin now; one that waits begins earlier with what exceeds the guard before it.
+
+        Each has a node that is there: deleted ones alone begin none.
+        """
         for key in KEYS:
             if key not in with_pods:
                 continue
             answered = [one for one in found.items() if one[1] is not None]
             waiting = [place for place, at in found.items() if at is None and place[:3] == (key, *part)]
             free = sorted(
-                (node.since, weight)
+                (node.since, weight, node.number in live)
                 for node, weight in nodes
                 if node.key == key and not any(self.covers(*one, node) for one in answered)
             )
-            for end, _ in free:
-                within = [(begin, weight) for begin, weight in free if end - WITHIN <= begin <= end]
+            for end, _, _ in free:
+                within = [one for one in free if end - WITHIN <= one[0] <= end]
                 place = Place(key, *part, within[0][0])
                 if any(one.begin <= place.begin for one in waiting):
                     break
-                if sum(weight for _, weight in within) > limit:
+                if sum(weight for _, weight, _ in within) > limit and any(is_there for _, _, is_there in within):
                     near = [one for one in waiting if one.begin <= place.begin + WITHIN]
                     if near:
                         del found[near[0]]
@@ -334,12 +346,12 @@ class GuardedCluster(RuleBasedStateMachine):
         for command in self.world.evicts["lab"]:
             if command["attempt"] != 1:
                 continue
-            key, since = command["reason"]["taint"]["key"], seconds_of(command["windowStart"])
-            issued = seconds_of(command["issuedAt"])
+            key, issued = command["reason"]["taint"]["key"], seconds_of(command["issuedAt"])
             number = int(command["node"][1:])
+            since = self.naive.since(number, issued)
             zone = [zone for at, zone in self.zones[number] if at <= issued][-1]
             for place, answered in covering.items():
-                if self.naive.covers(place, answered, Node(number, zone, key, round(since))):
+                if self.naive.covers(place, answered, Node(number, zone, key, since)):
                     assert issued < max(self._opened(place), self.naive.earlier.get(place, 0)), "it had gone before"
 
     def _opened(self, place: Place) -> float:
