@@ -49,7 +49,7 @@ def next_revision(name: str, policies: Policies, *, why: str, written: WrittenPo
     """Return the record after the one that stands; one without a spec where nothing is written.
 
     It keeps the spreads that went on when that one was appended, by Kafka's clock. One that has ended since holds
-    nothing; the clock of this machine may be hours ahead, and would end one that goes on.
+    nothing; the clock of this machine may be hours ahead, and would end a spread too early.
     """
     standing = policies.standing.get(name)
     spread_seconds = 60 if written is None else written.spread_seconds

@@ -81,7 +81,7 @@ def ready_status(node: Json) -> str | None:
 
 
 def _spells(statements: Iterable[Statement]) -> Iterator[ReadySpell]:
-    """Give the spells of one node; a known version that is told with another condition ends one, and begins none."""
+    """Give the spells of one node. A known version with another condition ends a spell; it begins none."""
     since: tuple[int, int] | None = None
     known: ObjectVersion | None = None
     for statement, uid in node_turns(statements, with_repeats=True):

@@ -133,7 +133,7 @@ class Incident(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defau
 
     @property
     def held(self) -> int:
-        """How many evictions wait while nobody has approved it; 0 as once all are gone whose taint stays."""
+        """How many evictions wait until a person approves it; 0 also once all are gone and the taint stays."""
         return self.evictions if self.selected is None else self.selected
 
 

@@ -64,12 +64,15 @@ def refuse_to_replace(brakes: Brakes, brake: Brake, now_us: Callable[[], int]) -
     """
     most = MOST_BRAKES if not any(_selection(brake)) else MOST_BRAKES - KEPT_FOR_ALL
     others = [one for name, one in brakes.standing.items() if name != brake.id]
-    if len(others) >= most and sum(not one.is_over(now_us()) for one in others) >= most:
-        rest = "" if most == MOST_BRAKES else f"; the last {KEPT_FOR_ALL} are kept for --all"
-        raise FoundProblemError(
-            f"there are {len(others)} brakes that are not over{rest}",
-            next_step="release some, or write the names into one brake",
-        )
+    if len(others) >= most:
+        at_us = now_us()
+        count = sum(not one.is_over(at_us) for one in others)
+        if count >= most:
+            rest = "" if most == MOST_BRAKES else f"; the last {KEPT_FOR_ALL} are kept for --all"
+            raise FoundProblemError(
+                f"there are {count} brakes that are not over{rest}",
+                next_step="release some, or write the names into one brake",
+            )
     earlier = brakes.standing.get(brake.id)
     if earlier is None or not _holds_otherwise(earlier, brake):
         return

@@ -82,7 +82,7 @@ def check_end(
         counted = (level.nodes, msgspec.structs.replace(level.evictions, held=0, held_by=()))
         anew = (nodes_anew(known), evictions_anew(known, now_us))
         if counted != anew:
-            yield Violation("published levels differ", f"published {counted}, counted anew {anew}", cluster=cluster)
+            yield Violation("published levels differ", f"published {counted}, counted again {anew}", cluster=cluster)
         if (
             named.get(cluster.encode()) is None
             or decode_fleet_cluster(named[cluster.encode()] or b"").cluster != cluster
