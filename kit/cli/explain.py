@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import time
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from evictstream.kit.cli.incomplete import AllowOption, tell_shortfalls
 from evictstream.kit.cli.replay_input import open_inputs
+from evictstream.kit.cli.seeing import present_us
 from evictstream.kit.cli.tried_policies import PolicyOption, steering_of
 from evictstream.models.instants import MILLISECOND_US
 from evictstream.streams.cli.global_options import global_options
@@ -117,7 +117,7 @@ def _decided(settings: Settings, cluster: str | None, asked: AskedPod, stop_sign
     if not is_exact and not stop_signals.is_stopped():
         with ProgressLine("reading the state") as line:
             tables = read_live_rows(settings, lambda count: line.show(count, "rows"))
-        explainer.observed(tables.observed_pods(asked, time.time_ns() // 1_000))
+        explainer.observed(tables.observed_pods(asked, present_us()))
         explanation = explainer.explanation(tables.addresses(cluster))
     if not stop_signals.is_stopped():
         _look_at_holds(settings, explainer, explanation)
@@ -135,9 +135,10 @@ def _look_at_holds(settings: Settings, explainer: Explainer, explanation: Explan
     pods = [pod for pod in explanation.pods if is_open(pod)]
     if not pods:
         return
-    now_us = time.time_ns() // 1_000
     with known_steering(settings) as newest:
-        holders = {pod.cluster: newest().of_cluster(pod.cluster, now_us) for pod in pods}
+        steering = newest()
+    now_us = steering.now_us(present_us())
+    holders = {pod.cluster: steering.of_cluster(pod.cluster, now_us) for pod in pods}
     if any(holders.values()):
         with ProgressLine("reading the state") as line:
             tables = read_live_rows(settings, lambda count: line.show(count, "rows"))

@@ -15,12 +15,13 @@ from evictstream.streams.cli.backstop import outlasted_text, warn_not_known
 from evictstream.streams.cli.lists import ListFormat, ListOption, ListPrinter, changes
 from evictstream.streams.cli.output import warn
 from evictstream.streams.cli.stop_signals import StopSignals
-from evictstream.streams.errors import BrokerError, EvictstreamError, ExitCode, WrongUseError
+from evictstream.streams.errors import EvictstreamError, ExitCode, WrongUseError
 
 if TYPE_CHECKING:
     from collections import Counter
     from collections.abc import Mapping
 
+    from evictstream.kit.cli.kafka_clock import KafkaClock
     from evictstream.kit.see.brakes import ListedBrake
     from evictstream.models.eviction.backstop import Outlasted
     from evictstream.streams.broker.steering_readers import BrakesReader
@@ -58,24 +59,22 @@ def holds(
     * `evictstream holds --watch`
     """
     from evictstream.kit.cli.brake_table import brakes_kind
-    from evictstream.streams.cli.brakes import open_brakes
     from evictstream.streams.cli.regions import HERE, ask_regions, settings_of_regions
 
     if count and watch:
         raise WrongUseError("--count and --watch exclude one another", next_step="give one of them")
     regions, is_for_people = settings_of_regions(context), output in (ListFormat.TABLE, ListFormat.WIDE)
     with StopSignals() as stop_signals, contextlib.ExitStack() as stack:
-        opened = ask_regions(regions, lambda settings: stack.enter_context(open_brakes(settings)))
+        opened = ask_regions(regions, lambda settings: _opened(stack, settings))
         opened.warn_of_problems()
-        readers = opened.found
-        for region, reader in readers.items():
-            _hear_of_kafka(regions[region], reader)
-        looks = not watch and output is not ListFormat.NAME and any(one.brakes.standing for one in readers.values())
-        seen = _looked(regions, readers, is_counted=count) if count or (looks and not is_for_people) else _Looks()
+        known_brakes = opened.found
+        looks = not watch and output is not ListFormat.NAME
+        looks = looks and any(one.reader.brakes.standing for one in known_brakes.values())
+        seen = _looked(regions, known_brakes, is_counted=count) if count or (looks and not is_for_people) else _Looks()
         printer = ListPrinter(
-            brakes_kind(lambda: _now_us(readers), is_counted=count, has_regions=HERE not in regions), output
+            brakes_kind(lambda: _now_us(known_brakes), is_counted=count, has_regions=HERE not in regions), output
         )
-        known = _listed(readers, seen)
+        known = _listed(known_brakes, seen)
         if watch:
             printer.begin_watch(known.values())
         elif known or not is_for_people:
@@ -83,14 +82,31 @@ def holds(
         else:
             warn("no brakes")
         if looks and is_for_people:  # the table stands before the rows are read
-            _tell_outlasted(seen if count else _looked(regions, readers, is_counted=False))
+            _tell_outlasted(seen if count else _looked(regions, known_brakes, is_counted=False))
         while watch and not stop_signals.is_stopped():
             time.sleep(COMPARE_SECONDS)
-            later = _listed(readers, _Looks())
+            later = _listed(known_brakes, _Looks())
             for what, item in changes(known, later, lambda one: one):
                 printer.change(what, item)
             known = later
     return ExitCode.DONE if opened.is_whole and (seen.is_whole or not count) else ExitCode.FOUND_PROBLEM
+
+
+class _Known(NamedTuple):
+    """What reads the brakes of a region, and the time by which they end."""
+
+    reader: BrakesReader
+    clock: KafkaClock
+
+
+def _opened(stack: contextlib.ExitStack, settings: Settings) -> _Known:
+    from evictstream.kit.cli.kafka_clock import KafkaClock
+    from evictstream.streams.cli.brakes import open_brakes
+
+    reader = stack.enter_context(open_brakes(settings))
+    clock = KafkaClock(settings, reader)
+    clock.look(reader.brakes)
+    return _Known(reader, clock)
 
 
 class _Looks(NamedTuple):
@@ -107,49 +123,26 @@ class _Looks(NamedTuple):
     is_whole: bool = True
 
 
-def _listed(readers: Mapping[str, BrakesReader], looks: _Looks) -> dict[tuple[str, str], ListedBrake]:
+def _listed(known: Mapping[str, _Known], looks: _Looks) -> dict[tuple[str, str], ListedBrake]:
     """List the brakes by region and id."""
     import msgspec
 
     from evictstream.kit.see.brakes import listed_brakes
 
-    return {
-        (region, one.id): msgspec.structs.replace(one, region=region)
-        for region, reader in readers.items()
-        for one in listed_brakes(
-            reader.brakes, _kafka_us(reader), looks.counted.get(region), looks.outlasted.get(region)
-        )
-    }
+    found = {}
+    for region, (reader, clock) in known.items():
+        brakes = reader.brakes
+        of_rows = looks.counted.get(region), looks.outlasted.get(region)
+        for one in listed_brakes(brakes, clock.look(brakes), *of_rows):
+            found[region, one.id] = msgspec.structs.replace(one, region=region)
+    return found
 
 
-def _kafka_us(reader: BrakesReader) -> int:
-    """Return the time of Kafka's clock as it is known: by it brakes end, and that of this machine may be ahead."""
-    return reader.kafka_time.earlier(present_us())
+def _now_us(known: Mapping[str, _Known]) -> int:
+    return min((one.clock.now_us() for one in known.values()), default=present_us())
 
 
-def _now_us(readers: Mapping[str, BrakesReader]) -> int:
-    return min((_kafka_us(reader) for reader in readers.values()), default=present_us())
-
-
-def _hear_of_kafka(settings: Settings, reader: BrakesReader) -> None:
-    """Take in the time of the newest heartbeat, if that decides whether a brake is over."""
-    from evictstream.models.instants import MILLISECOND_US
-    from evictstream.streams.broker.newest_times import newest_times_us
-
-    known_us, local_us = _kafka_us(reader), present_us()
-    if not any(one.is_over(local_us) and not one.is_over(known_us) for one in reader.brakes.standing.values()):
-        return
-    places = [(settings.nodes_topic, number) for number in range(settings.partitions)]
-    try:
-        newest = newest_times_us(settings, places)
-    except BrokerError as error:
-        warn(f"brakes that are over may be shown, since Kafka's clock is not known: {error}")
-        return
-    for at_us in newest.values():
-        reader.kafka_time.note_record(at_us // MILLISECOND_US)
-
-
-def _looked(regions: Mapping[str, Settings], readers: Mapping[str, BrakesReader], *, is_counted: bool) -> _Looks:
+def _looked(regions: Mapping[str, Settings], known: Mapping[str, _Known], *, is_counted: bool) -> _Looks:
     """Look at what brakes hold, by the rows of each region; warns of those that could not be read.
 
     Raises:
@@ -161,9 +154,7 @@ def _looked(regions: Mapping[str, Settings], readers: Mapping[str, BrakesReader]
     from evictstream.streams.worker.service_config import cluster_rules
 
     try:
-        read = ask_regions(
-            {name: regions[name] for name in readers}, lambda settings: read_known_cluster(settings, None)
-        )
+        read = ask_regions({name: regions[name] for name in known}, lambda settings: read_known_cluster(settings, None))
     except EvictstreamError as error:
         if is_counted:
             raise
@@ -176,8 +167,8 @@ def _looked(regions: Mapping[str, Settings], readers: Mapping[str, BrakesReader]
             warn_not_known(problem, region)
     counted, outlasted = {}, {}
     for name, one in read.found.items():
-        now_us = _kafka_us(readers[name])
-        brakes, nodes = readers[name].brakes, [stored.aggregate for stored in one.state.nodes()]
+        now_us = known[name].clock.now_us()
+        brakes, nodes = known[name].reader.brakes, [stored.aggregate for stored in one.state.nodes()]
         if is_counted:
             counted[name] = count_held(brakes, one.state, now_us)
         holders_of = functools.partial(brakes.of_cluster, now_us=now_us)

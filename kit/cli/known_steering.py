@@ -22,14 +22,15 @@ _PATIENCE_SECONDS: Final = 5.0
 
 
 @contextlib.contextmanager
-def known_steering(settings: Settings) -> Iterator[Callable[[], Steering]]:
-    """Read brakes and policies; gives what returns the newest.
+def known_steering(settings: Settings, *, is_timed: bool = True) -> Iterator[Callable[[], Steering]]:
+    """Read brakes and policies; gives what returns the newest, and if `is_timed` the time by which they end.
 
     Where this user may not read them, that is said on stderr, and so is a record because of which nothing is evicted.
 
     Raises:
         BrokerUnreachableError: no broker answered in time.
     """
+    from evictstream.kit.cli.kafka_clock import KafkaClock
     from evictstream.kit.see.steering import Steering
     from evictstream.models.steering.brakes import NO_BRAKES
     from evictstream.models.steering.policies import NO_POLICIES
@@ -40,15 +41,20 @@ def known_steering(settings: Settings) -> Iterator[Callable[[], Steering]]:
     with contextlib.ExitStack() as stack:
         brakes = _opened(stack, settings, "brakes", settings.brakes_topic, BrakesReader)
         policies = _opened(stack, settings, "policies", settings.policies_topic, PoliciesReader)
+        clock = KafkaClock(settings, brakes, policies)
 
         def newest() -> Steering:
             problems = {gate: one.unreadable() for gate, one in (("brakes", brakes), ("policies", policies)) if one}
-            return Steering(
+            steering = Steering(
                 NO_BRAKES if brakes is None else brakes.view,
                 NO_POLICIES if policies is None else policies.view,
                 rules,
                 {gate: problem for gate, problem in problems.items() if problem is not None},
             )
+            if not is_timed:
+                return steering
+            at_us = clock.look(steering.brakes, has_policies=bool(steering.policies.standing))
+            return steering._replace(at_us=at_us)
 
         tell_unreadable(newest())
         yield newest
@@ -87,7 +93,7 @@ def tell_steering(settings: Settings, cluster: str, now_us: int) -> None:
     """Say on stderr which brakes and policies may hold evictions of a cluster now, microseconds since 1970."""
     with known_steering(settings) as newest:
         steering = newest()
-        for standing in steering.brakes.of_cluster(cluster, now_us):
+        for standing in steering.brakes.of_cluster(cluster, steering.now_us(now_us)):
             brake = standing.brake
             warn(f"brake {brake.id} of {brake.by} holds evictions here ({brake.why}): they leave later than shown")
         for one in steering.policies.of_cluster(cluster):

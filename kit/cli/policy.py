@@ -69,7 +69,7 @@ def apply(
     with _reading(settings) as reader:
         changed = revised(written, reader.policies, why)
         if dry_run:
-            rows = _preview(settings, reader.policies, changed, output)
+            rows = _preview(settings, reader, changed, output)
             warn_of_unknown(settings, _of_changed(written, changed), rows)
             return ExitCode.DONE
         differ = {policy.name for policy in changed}
@@ -78,6 +78,7 @@ def apply(
                 _write(writer, reader, one.name, partial(_next, one, why=why)) for one in written if one.name in differ
             )
             changed = [policy for policy in made if policy is not None]
+            now_us = writer.now_us() if changed else present_us()  # by Kafka's clock
             if changed:
                 remove_old_policies(writer, reader)
         written_now = {policy.name: policy.revision for policy in changed}
@@ -90,7 +91,7 @@ def apply(
             for one in there:
                 verb = "is now" if one.name in written_now else "stays"
                 say(f"policy {one.name} {verb} at revision {revisions[one.name]}")
-    state = read_and_tell_outlasted(settings, policies, changed)
+    state = read_and_tell_outlasted(settings, policies, changed, now_us)
     warn_of_unknown(settings, _of_changed(written, changed), state)
     for one in written:
         if one.name not in revisions:
@@ -312,7 +313,7 @@ def _of_changed(written: list[WrittenPolicy], changed: list[Policy]) -> list[Wri
     return [one for one in written if one.name in names]
 
 
-def _preview(settings: Settings, policies: Policies, changed: list[Policy], output: OutputFormat) -> StoredState:
+def _preview(settings: Settings, reader: PoliciesReader, changed: list[Policy], output: OutputFormat) -> StoredState:
     """Say what is due now and would be held or released; returns the rows.
 
     Raises:
@@ -320,6 +321,7 @@ def _preview(settings: Settings, policies: Policies, changed: list[Policy], outp
     """
     import msgspec
 
+    from evictstream.kit.cli.kafka_clock import KafkaClock
     from evictstream.kit.cli.known_steering import known_steering
     from evictstream.kit.cli.policy_backstop import tell_outlasted_by_policies
     from evictstream.kit.cli.seeing import read_known_cluster
@@ -328,11 +330,12 @@ def _preview(settings: Settings, policies: Policies, changed: list[Policy], outp
     from evictstream.models.messages.codec import encode
     from evictstream.streams.broker.published_names import read_published
 
-    after, now_us = policies, present_us()
+    with known_steering(settings, is_timed=False) as newest:
+        brakes = newest().brakes
+    policies = after = reader.policies
+    now_us = KafkaClock(settings, reader).look(brakes, has_policies=True)
     for policy in changed:
         after = after.with_record(policy.name.encode(), encode(policy), now_us // 1_000)
-    with known_steering(settings) as newest:
-        brakes = newest().brakes
     read = read_known_cluster(settings, None)
     if not read.state.cluster_names() and read_published(settings):
         raise FoundProblemError(
@@ -340,7 +343,9 @@ def _preview(settings: Settings, policies: Policies, changed: list[Policy], outp
             next_step="give -b with the address of a region's Kafka; `policy diff` shows the change here",
         )
     change = held_change(Steering(brakes, policies), Steering(brakes, after), read.state, now_us)
-    tell_outlasted_by_policies(settings, after, [one.name for one in changed if one.spec is not None], read.state)
+    tell_outlasted_by_policies(
+        settings, after, [one.name for one in changed if one.spec is not None], read.state, now_us
+    )
     if output is OutputFormat.JSON:
         revisions = [msgspec.to_builtins(policy) for policy in changed]
         print_json({"policies": revisions, **{name: dict(counts) for name, counts in change._asdict().items()}})

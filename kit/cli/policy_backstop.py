@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from evictstream.kit.cli.seeing import present_us, read_known_cluster
+from evictstream.kit.cli.seeing import read_known_cluster
 from evictstream.streams.cli.backstop import outlasted_text, warn_not_known
 from evictstream.streams.cli.output import warn
 from evictstream.streams.errors import EvictstreamError
@@ -18,7 +18,9 @@ if TYPE_CHECKING:
     from evictstream.streams.settings import Settings
 
 
-def read_and_tell_outlasted(settings: Settings, policies: Policies, changed: Iterable[Policy]) -> StoredState | None:
+def read_and_tell_outlasted(
+    settings: Settings, policies: Policies, changed: Iterable[Policy], now_us: int
+) -> StoredState | None:
     """Say on stderr what policies that were written outlast; they stand, whatever happens here.
 
     Returns the rows; None where they are not needed for this, or could not be read.
@@ -31,12 +33,12 @@ def read_and_tell_outlasted(settings: Settings, policies: Policies, changed: Ite
     except EvictstreamError as error:
         warn_not_known(error)
         return None
-    tell_outlasted_by_policies(settings, policies, names, state)
+    tell_outlasted_by_policies(settings, policies, names, state, now_us)
     return state
 
 
 def tell_outlasted_by_policies(
-    settings: Settings, policies: Policies, names: Iterable[str], state: StoredState
+    settings: Settings, policies: Policies, names: Iterable[str], state: StoredState, now_us: int
 ) -> None:
     """Say on stderr what of these policies outlasts the backstop, by rows."""
     from evictstream.models.eviction.backstop import outlasted_by
@@ -46,7 +48,7 @@ def tell_outlasted_by_policies(
 
     some = SomePolicies({name: policies.standing[name] for name in names if name in policies.standing})
     nodes = [stored.aggregate for stored in state.nodes()]
-    found = outlasted_by(some.of_cluster, nodes, present_us(), cluster_rules(settings).usual)
+    found = outlasted_by(some.of_cluster, nodes, now_us, cluster_rules(settings).usual)
     for name in some.standing:
         if policy_holder(name) in found:
             warn(outlasted_text(f"policy {name}", found[policy_holder(name)]))

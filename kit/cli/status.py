@@ -75,7 +75,7 @@ def status(
     with contextlib.ExitStack() as stack, StopSignals() as stop_signals:
         reader.read()
         check_known("cluster", cluster, reader.view.names())
-        steering = stack.enter_context(known_steering(settings))
+        steering = stack.enter_context(known_steering(settings, is_timed=False))
         steered = steering()
         view = (_policies_view if policies else _fleet_view)(steering, reader.view, cluster)
         printer = ListPrinter(view.kind, output)

@@ -134,12 +134,13 @@ def of_node(
 ) -> Iterator[ListedEviction]:
     """Yield the open evictions of a node's pods."""
     gate = gate_of(node.cluster, now_us, silences, has_gap=node.has_gap)
-    standing = steering.of_cluster(node.aggregate.cluster, now_us, node.cluster.incidents)
+    held_us = steering.now_us(now_us)
+    standing = steering.of_cluster(node.aggregate.cluster, held_us, node.cluster.incidents)
     for pod in node.aggregate.pods.values():
         eviction = pod.eviction
         if eviction is not None and eviction.state is not EvictionState.DONE:
             one = _seen(node, pod, eviction, gate=gate, now_us=now_us, silences=silences)
-            hold = standing_hold(node.aggregate, pod, standing, now_us, rules=steering.rules)
+            hold = standing_hold(node.aggregate, pod, standing, held_us, rules=steering.rules)
             yield one if hold is None else _held(one, hold)
 
 

@@ -21,12 +21,18 @@ class Steering(NamedTuple):
         rules: say when Kubernetes' own controller goes on with what they hold.
         unreadable: the gates that records close which cannot be read, `brakes` or `policies`, and what is wrong there.
             While there is one, nothing is evicted in any cluster.
+        at_us: the time by which they end, microseconds since 1970; None for that of the one who asks.
     """
 
     brakes: Brakes = NO_BRAKES
     policies: Policies = NO_POLICIES
     rules: RuleParameters = RuleParameters()
     unreadable: Mapping[str, str] = {}
+    at_us: int | None = None
+
+    def now_us(self, local_us: int) -> int:
+        """Return the time by which they end, where that of the one who asks is `local_us`."""
+        return local_us if self.at_us is None else self.at_us
 
     def of_cluster(self, cluster: str, now_us: int, incidents: Sequence[OpenIncident] = ()) -> tuple[Holder, ...]:
         """Return what may hold evictions of a cluster now; `incidents` are those of its row."""

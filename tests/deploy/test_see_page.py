@@ -80,7 +80,7 @@ def read_here(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("evictstream.kit.cli.status.present_us", lambda: NOW_US)
     monkeypatch.setattr(reading, "read_stored_state", lambda *_, **__: reading.ReadState(state, {}, ()))
     monkeypatch.setattr(dead_letter_list, "read_dead_letters", lambda *_: iter([letter_of(BROKEN)]))
-    monkeypatch.setattr(known_steering, "known_steering", lambda _: contextlib.nullcontext(lambda: UNSTEERED))
+    monkeypatch.setattr(known_steering, "known_steering", lambda _, **__: contextlib.nullcontext(lambda: UNSTEERED))
     monkeypatch.setattr(get, "present_us", lambda: NOW_US)
     monkeypatch.setattr(seeing, "present_us", lambda: NOW_US)
     monkeypatch.setattr("evictstream.kit.cli.describe.present_us", lambda: NOW_US)
