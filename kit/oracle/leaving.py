@@ -78,17 +78,20 @@ class GuardedPods:
         return all(isinstance(one, MustLeave) and one.taint == key for one in decided)
 
     def _is_issued(self, name: str, node: ViewedNode, uid: str, key: str, span: Stretch) -> bool:
-        """Tell whether it was issued since the taint came, and not cancelled: it counts even if it has left."""
+        """Tell whether it was issued since the taint came, and not cancelled: it counts even if it has left.
+
+        If it is still there, it counts for the taint for which it would be issued again.
+        """
         said = [one for one in self._commands(name, uid) if one.at_us < span[1]]
         if not said or said[-1].action != "Evict" or said[-1].issued_at_us < node.taints[key]:
             return False
         decided = self._decisions(name, node, uid, span)
         return self._is_of(name, uid, key, span[1]) and all(
-            isinstance(one, MustLeave) or one.is_leaving for one in decided
+            one.taint == key if isinstance(one, MustLeave) else one.is_leaving for one in decided
         )
 
     def _is_of(self, name: str, uid: str, key: str, by_us: int) -> bool:
-        """Tell whether it was issued for no other taint: it counts for that until it is issued again."""
+        """Tell whether it was issued for no other taint: once it has left, it counts for that of its last attempt."""
         return all(
             one.taint == key for one in self._commands(name, uid) if one.action == "Evict" and one.at_us <= by_us
         )

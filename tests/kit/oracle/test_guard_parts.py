@@ -151,6 +151,17 @@ def test_pods_that_have_left_count_while_their_taint_stays(*, is_back: bool) -> 
     assert rules(story) == (set() if is_back else HELD)
 
 
+@pytest.mark.parametrize("is_elsewhere", [False, True])
+def test_a_repeat_counts_for_its_reason_now(*, is_elsewhere: bool) -> None:
+    agent = {**TAINT, "key": "agent"}
+    story = Story().policy(1, guarding(of="pods")).pod(5, tolerating(1), name="q", uid="other").node(6).node(10, TAINT)
+    story.say("Evict", 11.01, 11, name="e1", uid="other")
+    story.node(12, TAINT, *([agent] if is_elsewhere else []))
+    story.pod(13, tolerating(5), tolerating(None, "agent")).say("Schedule", 13.1, 18, window=13)
+    story.say("Evict", 18.01, 18, window=13).result(18.1, "Succeeded").pod(19, kind="DELETED")
+    assert ("issued though held" in rules(story)) != is_elsewhere, "seed 125478"
+
+
 def test_an_incident_stays_when_its_guard_counts_otherwise() -> None:
     story = zoned("n", "m", guard=guarding()).incident(11.5, known=4).policy(13, guarding(3, by="zone"))
     assert rules(story) == set()
