@@ -11,6 +11,7 @@ that is written in Python, which takes three times as long as a global. Code tha
 a tainted node binds the members that it needs once; all other code writes them out.
 """
 
+from evictstream.models.eviction.aggregate import NodeAggregate
 from evictstream.models.eviction.decision import NothingDue, built_in_due, decide
 from evictstream.models.eviction.lifecycle import has_to_decide
 from evictstream.models.eviction.listing_steps import unlisted_node_slices, unlisted_pod_slices
@@ -35,7 +36,7 @@ from evictstream.models.eviction.row_keys import (
     split_row_key,
 )
 from evictstream.models.eviction.rule_parameters import RuleParameters
-from evictstream.models.eviction.state import Due, Eviction, NodeAggregate, PodState
+from evictstream.models.eviction.state import Due, Eviction, PodState
 from evictstream.models.eviction.step import (
     DUPLICATE,
     STALE,

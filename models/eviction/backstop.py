@@ -6,11 +6,12 @@ Neither brake nor policy moves the seconds of a spec. Where these are a backstop
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
+from evictstream.models.eviction.aggregate import NodeAggregate
 from evictstream.models.eviction.built_in_timer import timer_us
 from evictstream.models.eviction.decision import Coverages
 from evictstream.models.eviction.held_attempts import subject_of
 from evictstream.models.eviction.rule_parameters import RuleParameters
-from evictstream.models.eviction.state import Eviction, NodeAggregate, NodeState, PodState
+from evictstream.models.eviction.state import Eviction, NodeState, PodState
 from evictstream.models.kubernetes.handed_over import has_moved
 from evictstream.models.messages.vocabulary import EvictionState
 from evictstream.models.steering.holds import Holder, Subject

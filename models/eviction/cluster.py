@@ -12,10 +12,10 @@ from typing import NamedTuple
 
 import msgspec
 
+from evictstream.models.eviction.aggregate import NodeAggregate
 from evictstream.models.eviction.executor_queue import ExecutorQueue
 from evictstream.models.eviction.losing_owners import LosingOwners
 from evictstream.models.eviction.node_standing import known_nodes
-from evictstream.models.eviction.state import NodeAggregate
 from evictstream.models.eviction.workloads import Workloads
 from evictstream.models.instants import MILLISECOND_US, instant_text
 from evictstream.models.messages.fleet import ProfileRef

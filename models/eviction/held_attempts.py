@@ -6,10 +6,11 @@ They put attempts off and change nothing else: neither window nor deadline, nor 
 from collections.abc import Iterable, Iterator
 from typing import Final
 
+from evictstream.models.eviction.aggregate import NodeAggregate
 from evictstream.models.eviction.leaving_pods import leaving_pods
 from evictstream.models.eviction.node_standing import last_left
 from evictstream.models.eviction.rule_parameters import RuleParameters
-from evictstream.models.eviction.state import FINISHED, ONLY_OBSERVED_US, Due, Eviction, NodeAggregate, PodState
+from evictstream.models.eviction.state import FINISHED, ONLY_OBSERVED_US, Due, Eviction, PodState
 from evictstream.models.instants import SECOND_US
 from evictstream.models.messages.vocabulary import EvictionState, Outcome
 from evictstream.models.steering.brakes import StandingBrake

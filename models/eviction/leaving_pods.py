@@ -8,10 +8,11 @@ that have left would make room for the next ones.
 from collections import Counter
 from collections.abc import Iterator, Mapping
 
+from evictstream.models.eviction.aggregate import NodeAggregate
 from evictstream.models.eviction.decision import NothingDue, decide
 from evictstream.models.eviction.pod_owners import controller_of
 from evictstream.models.eviction.rule_parameters import RuleParameters
-from evictstream.models.eviction.state import DeletionMemory, NodeAggregate, PodState
+from evictstream.models.eviction.state import DeletionMemory, PodState
 from evictstream.models.eviction.transitions import OUTSTANDING
 from evictstream.models.kubernetes.traits import Owner
 from evictstream.models.messages.vocabulary import EvictionState

@@ -7,8 +7,9 @@ it has loaded. Both ways lead to the same numbers (`tests/faults/simulated/state
 from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple, TypeAlias
 
+from evictstream.models.eviction.aggregate import NodeAggregate
 from evictstream.models.eviction.lifecycle import FAILURES
-from evictstream.models.eviction.state import Eviction, NodeAggregate
+from evictstream.models.eviction.state import Eviction
 from evictstream.models.instants import SECOND_US, instant_text
 from evictstream.models.messages.fleet import (
     MOST_BUCKETS,

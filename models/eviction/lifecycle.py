@@ -10,10 +10,11 @@ from typing import Final, assert_never
 
 import msgspec
 
+from evictstream.models.eviction.aggregate import NodeAggregate
 from evictstream.models.eviction.built_in_timer import Before, next_timer_us
 from evictstream.models.eviction.decision import NothingDue, decide
 from evictstream.models.eviction.rendering import render
-from evictstream.models.eviction.state import ONLY_OBSERVED_US, Due, Eviction, NodeAggregate, PodState
+from evictstream.models.eviction.state import ONLY_OBSERVED_US, Due, Eviction, PodState
 from evictstream.models.eviction.step import Step
 from evictstream.models.eviction.transitions import OUTSTANDING, Transition
 from evictstream.models.messages.events import ResultEvent

@@ -6,10 +6,10 @@ listing is touched, and applying a listing twice changes nothing the second time
 
 from collections.abc import Iterator
 
+from evictstream.models.eviction.aggregate import NodeAggregate
 from evictstream.models.eviction.node_steps import node_slices
 from evictstream.models.eviction.pod_steps import apply_pod
 from evictstream.models.eviction.rule_parameters import RuleParameters
-from evictstream.models.eviction.state import NodeAggregate
 from evictstream.models.eviction.step import Changes
 from evictstream.models.kubernetes.objects import Node, Pod
 from evictstream.models.messages.events import NodeEvent, PodEvent

@@ -8,10 +8,11 @@ of it follows from rows.
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 
+from evictstream.models.eviction.aggregate import NodeAggregate, PodCounts
 from evictstream.models.eviction.leaving_pods import deleted_leaving, has_left, leaving_owners, newest_taints_us
 from evictstream.models.eviction.pod_owners import has_to_leave, owner_of
 from evictstream.models.eviction.rule_parameters import RuleParameters
-from evictstream.models.eviction.state import DeletionMemory, Eviction, NodeAggregate, PodCounts, PodState
+from evictstream.models.eviction.state import DeletionMemory, Eviction, PodState
 from evictstream.models.kubernetes.traits import Owner
 
 

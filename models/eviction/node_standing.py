@@ -4,9 +4,10 @@ import heapq
 from collections.abc import Iterable
 from typing import Final
 
+from evictstream.models.eviction.aggregate import NodeAggregate
 from evictstream.models.eviction.leaving_pods import leaving_pods, newest_taints_us
 from evictstream.models.eviction.rule_parameters import RuleParameters
-from evictstream.models.eviction.state import NodeAggregate, NodeLeft, NodeState, TaintLeft
+from evictstream.models.eviction.state import NodeLeft, NodeState, TaintLeft
 from evictstream.models.steering.node_counts import KnownNodes, NodeHistory, NodeStanding
 
 MOST_TAINTS_LEFT: Final = 16

@@ -11,12 +11,13 @@ from typing import Final
 
 import msgspec
 
+from evictstream.models.eviction.aggregate import NodeAggregate
 from evictstream.models.eviction.future_times import cap_times
 from evictstream.models.eviction.leaving_pods import count_left
 from evictstream.models.eviction.lifecycle import reconcile, remove
 from evictstream.models.eviction.node_standing import node_left
 from evictstream.models.eviction.rule_parameters import RuleParameters
-from evictstream.models.eviction.state import NodeAggregate, NodeState, PodState
+from evictstream.models.eviction.state import NodeState, PodState
 from evictstream.models.eviction.step import DUPLICATE, STALE, Changes, InputEffect, Step
 from evictstream.models.eviction.taint_history import (
     NO_NODE_IS_READY,

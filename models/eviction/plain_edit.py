@@ -6,10 +6,11 @@ event, a step or a decision; `tests/streams/partition/test_fast_path.py` holds b
 
 from typing import Final
 
+from evictstream.models.eviction.aggregate import NodeAggregate
 from evictstream.models.eviction.lifecycle import has_to_decide
 from evictstream.models.eviction.row_keys import RowKind, row_key
 from evictstream.models.eviction.row_values import pod_value
-from evictstream.models.eviction.state import NodeAggregate, PodState
+from evictstream.models.eviction.state import PodState
 from evictstream.models.eviction.step import InputEffect
 from evictstream.models.kubernetes.handed_over import is_same_in_force
 from evictstream.models.kubernetes.resource_versions import Version

@@ -7,6 +7,7 @@ alone issues evictions; the others only decide.
 from collections.abc import Sequence
 from typing import Final
 
+from evictstream.models.eviction.aggregate import NodeAggregate
 from evictstream.models.eviction.executor_queue import ExecutorQueue, held_until_us, is_only_observed
 from evictstream.models.eviction.held_attempts import owed_after_held_us, subject_of
 from evictstream.models.eviction.leaving_pods import count_left
@@ -16,16 +17,7 @@ from evictstream.models.eviction.rendering import render
 from evictstream.models.eviction.row_keys import RowKind, row_key
 from evictstream.models.eviction.row_values import pod_value
 from evictstream.models.eviction.rule_parameters import RuleParameters
-from evictstream.models.eviction.state import (
-    FINISHED,
-    MIRROR,
-    OVER_LIMIT,
-    TERMINATING,
-    Due,
-    Eviction,
-    NodeAggregate,
-    PodState,
-)
+from evictstream.models.eviction.state import FINISHED, MIRROR, OVER_LIMIT, TERMINATING, Due, Eviction, PodState
 from evictstream.models.eviction.step import (
     DUPLICATE,
     STALE,

@@ -2,9 +2,10 @@
 
 from typing import assert_never
 
+from evictstream.models.eviction.aggregate import NodeAggregate
 from evictstream.models.eviction.lifecycle import report, wait_us
 from evictstream.models.eviction.rule_parameters import RuleParameters
-from evictstream.models.eviction.state import Eviction, NodeAggregate, PodState
+from evictstream.models.eviction.state import Eviction, PodState
 from evictstream.models.eviction.step import DUPLICATE, STALE, Changes, Step
 from evictstream.models.eviction.transitions import OUTSTANDING
 from evictstream.models.messages.events import ResultEvent

@@ -7,6 +7,7 @@ from typing import Final, NewType
 
 import msgspec
 
+from evictstream.models.eviction.aggregate import NodeAggregate
 from evictstream.models.eviction.built_in_timer import Before
 from evictstream.models.eviction.decision import Coverages
 from evictstream.models.eviction.leaving_pods import count_left
@@ -15,7 +16,7 @@ from evictstream.models.eviction.pod_owners import controller_of
 from evictstream.models.eviction.row_keys import RowKind, row_key
 from evictstream.models.eviction.row_values import deleted_pod_value, eviction_value, node_value, pod_value
 from evictstream.models.eviction.rule_parameters import MOST_EARLIER_NODES, RuleParameters
-from evictstream.models.eviction.state import DeletionMemory, Due, Eviction, NodeAggregate, NodeLeft, PodState
+from evictstream.models.eviction.state import DeletionMemory, Due, Eviction, NodeLeft, PodState
 from evictstream.models.instants import instant_text
 from evictstream.models.kubernetes.resource_versions import Version, later
 from evictstream.models.kubernetes.traits import shared_owner

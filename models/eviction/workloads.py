@@ -8,8 +8,9 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 from typing import NamedTuple
 
+from evictstream.models.eviction.aggregate import NodeAggregate
 from evictstream.models.eviction.pod_owners import has_to_leave, owner_of
-from evictstream.models.eviction.state import DeletionMemory, Eviction, NodeAggregate, PodState
+from evictstream.models.eviction.state import DeletionMemory, Eviction, PodState
 from evictstream.models.kubernetes.traits import Owner
 from evictstream.models.messages.workload import MOST_STEPS_OF_WORKLOAD
 
