@@ -16,8 +16,9 @@ from evictstream.kit.replay.simulated_executor import SimulatedExecutor
 from evictstream.kit.replay.standing_holds import StandingHold
 from evictstream.kit.replay.virtual_partition import VirtualPartition
 from evictstream.models.eviction import NodeAggregate, PodState, RowKind
+from evictstream.models.eviction.node_rows import node_value
+from evictstream.models.eviction.pod_rows import eviction_value, pod_value
 from evictstream.models.eviction.row_keys import row_key
-from evictstream.models.eviction.row_values import eviction_value, node_value, pod_value
 from evictstream.models.instants import SECOND_US, instant_us
 from evictstream.models.kubernetes.shapes import POD_GROUP_LABEL
 from evictstream.models.kubernetes.traits import NO_TRAITS

@@ -8,13 +8,9 @@ the rows. Only a pod's resource version may be an earlier one (`state.PodState.v
 from collections.abc import Iterator
 
 from evictstream.models.eviction.aggregate import NodeAggregate
+from evictstream.models.eviction.node_rows import read_node_value
+from evictstream.models.eviction.pod_rows import read_deleted_pod_value, read_eviction_value, read_pod_value
 from evictstream.models.eviction.row_keys import RowKind, row_key, split_row_key
-from evictstream.models.eviction.row_values import (
-    read_deleted_pod_value,
-    read_eviction_value,
-    read_node_value,
-    read_pod_value,
-)
 from evictstream.models.eviction.state import Eviction, PodState
 
 _NODE, _POD, _EVICTION = RowKind.NODE, RowKind.POD, RowKind.EVICTION

@@ -8,8 +8,8 @@ from typing import Final
 
 from evictstream.models.eviction.aggregate import NodeAggregate
 from evictstream.models.eviction.lifecycle import has_to_decide
+from evictstream.models.eviction.pod_rows import pod_value
 from evictstream.models.eviction.row_keys import RowKind, row_key
-from evictstream.models.eviction.row_values import pod_value
 from evictstream.models.eviction.state import PodState
 from evictstream.models.eviction.step import InputEffect
 from evictstream.models.kubernetes.handed_over import is_same_in_force

@@ -13,9 +13,9 @@ from evictstream.models.eviction.held_attempts import owed_after_held_us, subjec
 from evictstream.models.eviction.leaving_pods import count_left
 from evictstream.models.eviction.lifecycle import issue, reconcile, remove
 from evictstream.models.eviction.node_steps import expire
+from evictstream.models.eviction.pod_rows import pod_value
 from evictstream.models.eviction.rendering import render
 from evictstream.models.eviction.row_keys import RowKind, row_key
-from evictstream.models.eviction.row_values import pod_value
 from evictstream.models.eviction.rule_parameters import RuleParameters
 from evictstream.models.eviction.state import FINISHED, MIRROR, OVER_LIMIT, TERMINATING, Due, Eviction, PodState
 from evictstream.models.eviction.step import (

@@ -11,10 +11,11 @@ from evictstream.models.eviction.aggregate import NodeAggregate
 from evictstream.models.eviction.built_in_timer import Before
 from evictstream.models.eviction.decision import Coverages
 from evictstream.models.eviction.leaving_pods import count_left
+from evictstream.models.eviction.node_rows import node_value
 from evictstream.models.eviction.node_standing import node_standing
 from evictstream.models.eviction.pod_owners import controller_of
+from evictstream.models.eviction.pod_rows import deleted_pod_value, eviction_value, pod_value
 from evictstream.models.eviction.row_keys import RowKind, row_key
-from evictstream.models.eviction.row_values import deleted_pod_value, eviction_value, node_value, pod_value
 from evictstream.models.eviction.rule_parameters import MOST_EARLIER_NODES, RuleParameters
 from evictstream.models.eviction.state import DeletionMemory, Due, Eviction, NodeLeft, PodState
 from evictstream.models.instants import instant_text

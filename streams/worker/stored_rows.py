@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING
 
 from evictstream.models.eviction import EvictionState, RowError, RowKind, split_row_key
 from evictstream.models.eviction.cluster import NO_STATE, ClusterState
-from evictstream.models.eviction.row_values import read_eviction_value, read_node_value
+from evictstream.models.eviction.node_rows import read_node_value
+from evictstream.models.eviction.pod_rows import read_eviction_value
 from evictstream.streams.engine.core.engine_rows import POSITIONS_KEY, TRANSACTION_KEY
 from evictstream.streams.engine.core.ports import KafkaClientError
 from evictstream.streams.engine.kafka.log_reader import KafkaLogReader

@@ -17,7 +17,7 @@ import statistics
 from collections.abc import Iterator, Sequence
 from typing import Final, Self
 
-from evictstream.models.eviction.row_values import read_pod_value
+from evictstream.models.eviction.pod_rows import read_pod_value
 from evictstream.streams.settings import Settings
 from tests.bench.bare import bare_rate
 from tests.bench.figures import Bound, Figure, Goal, require

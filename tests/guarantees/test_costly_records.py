@@ -13,7 +13,8 @@ import pytest
 from kafka import KafkaProducer
 
 from evictstream.models.eviction import PodState, RowKind, row_key
-from evictstream.models.eviction.row_values import FORMAT, pod_value
+from evictstream.models.eviction.pod_rows import pod_value
+from evictstream.models.eviction.row_format import FORMAT
 from evictstream.models.kubernetes import Toleration
 from evictstream.models.messages.object_limits import LARGEST_LIST
 from evictstream.streams.partitioner import partition_of

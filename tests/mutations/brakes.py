@@ -90,12 +90,12 @@ OF_BRAKES = (
     ),
     Mutation(
         "forget after a restart that an executor holds it",
-        (Change(product.ROW_VALUES, "eviction_value", "held_by=eviction.held_by", "held_by=None"),),
+        (Change(product.POD_ROWS, "eviction_value", "held_by=eviction.held_by", "held_by=None"),),
         (STEPS, ROWS),
     ),
     Mutation(
         "write a row of what is held that older workers cannot read",
-        (Change(product.ROW_VALUES, "eviction_value", "written_outcome(eviction.outcome)", "eviction.outcome"),),
+        (Change(product.POD_ROWS, "eviction_value", "written_outcome(eviction.outcome)", "eviction.outcome"),),
         (ROWS,),
     ),
 )

@@ -215,12 +215,12 @@ OF_COSTS = (
     ),
     Mutation(
         "load as many tolerations as rows without limits have",
-        (Change(product.ROW_VALUES, "read_pod_value", "len(text) > LARGEST_LIST", "False"),),
+        (Change(product.POD_ROWS, "read_pod_value", "len(text) > LARGEST_LIST", "False"),),
         (UNDECIDABLE,),
     ),
     Mutation(
         "load long texts of tolerations from rows without limits",
-        (Change(product.ROW_VALUES, "read_pod_value", "is_long and has_long_text(tolerations)", "False"),),
+        (Change(product.POD_ROWS, "read_pod_value", "is_long and has_long_text(tolerations)", "False"),),
         (UNDECIDABLE,),
     ),
     Mutation(

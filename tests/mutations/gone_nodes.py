@@ -19,7 +19,7 @@ OF_GONE_NODES = (
     ),
     Mutation(
         "forget the taints of deleted nodes after a takeover",
-        (Change(product.ROW_VALUES, "_earlier_node", "tuple(row.taints)", "()"),),
+        (Change(product.NODE_ROWS, "_earlier_node", "tuple(row.taints)", "()"),),
         (GONE,),
     ),
     Mutation(

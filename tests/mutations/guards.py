@@ -300,7 +300,7 @@ OF_GUARDS = (
     ),
     Mutation(
         "forget after a takeover for which taint a pod has left",
-        (Change(product.ROW_VALUES, "deleted_pod_value", "evicted_for=memory.evicted_for", 'evicted_for=""'),),
+        (Change(product.POD_ROWS, "deleted_pod_value", "evicted_for=memory.evicted_for", 'evicted_for=""'),),
         (OF_PODS,),
     ),
     Mutation(
@@ -398,7 +398,7 @@ OF_GUARDS = (
     ),
     Mutation(
         "forget after a takeover the owner of a pod that has left",
-        (Change(product.ROW_VALUES, "deleted_pod_value", "owner=memory.owner", "owner=None"),),
+        (Change(product.POD_ROWS, "deleted_pod_value", "owner=memory.owner", "owner=None"),),
         (OF_OWNERS,),
     ),
     Mutation(

@@ -98,7 +98,7 @@ OF_HANDED_OVER = (
     ),
     Mutation(
         "lose timers in a takeover",
-        (Change(product.ROW_VALUES, "eviction_value", "eviction.built_in_us is not None", "False"),),
+        (Change(product.POD_ROWS, "eviction_value", "eviction.built_in_us is not None", "False"),),
         (TIMERS,),
     ),
 )

@@ -52,7 +52,7 @@ OF_IN_FLIGHT = (
     ),
     Mutation(
         "forget when the first attempt was made",
-        (Change(product.ROW_VALUES, "eviction_value", "eviction.first_issued_us", "None"),),
+        (Change(product.POD_ROWS, "eviction_value", "eviction.first_issued_us", "None"),),
         (HELD,),
     ),
     Mutation(

@@ -15,12 +15,12 @@ HELD = "tests/streams/partition/test_traits_held.py"
 OF_TRAITS = (
     Mutation(
         "lose the zones at a takeover",
-        (Change(product.ROW_VALUES, "node_value", "node.labels if node is not None else None", "None"),),
+        (Change(product.NODE_ROWS, "node_value", "node.labels if node is not None else None", "None"),),
         (ROWS, HELD),
     ),
     Mutation(
         "lose the owners at a takeover",
-        (Change(product.ROW_VALUES, "pod_value", "pod.traits.fields", "None"),),
+        (Change(product.POD_ROWS, "pod_value", "pod.traits.fields", "None"),),
         (ROWS,),
     ),
     Mutation(

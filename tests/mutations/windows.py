@@ -38,7 +38,7 @@ OF_WINDOWS = (
     ),
     Mutation(
         "forget at a restart since when nodes are ready",
-        (Change(product.ROW_VALUES, "read_node_value", "row.ready_since_us", "None"),),
+        (Change(product.NODE_ROWS, "read_node_value", "row.ready_since_us", "None"),),
         (READY, OUTAGES, RECORDED),
     ),
     Mutation(

@@ -1,7 +1,7 @@
 """Whether the rows of a service that has stopped in order agree with what it said on its topics.
 
 The rows are read here without the service's own code, from their documented layout: key
-`<what>\0<cluster>/<node>\0<uid>`, value a msgpack array (see `models/eviction/row_values.py`).
+`<what>\0<cluster>/<node>\0<uid>`, value a msgpack array (see `models/eviction/node_rows.py` and `pod_rows.py`).
 """
 
 from __future__ import annotations

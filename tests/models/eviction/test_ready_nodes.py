@@ -10,7 +10,7 @@ import pytest
 
 from evictstream.models.eviction import NodeAggregate, RuleParameters, node_slices
 from evictstream.models.eviction.cluster import Cluster, one_is_ready_since
-from evictstream.models.eviction.row_values import node_value, read_node_value
+from evictstream.models.eviction.node_rows import node_value, read_node_value
 from evictstream.models.eviction.state import DeletionMemory, NodeLeft, NodeState, Outage
 from evictstream.models.eviction.taint_history import advance_ready
 from evictstream.models.kubernetes import Node, Taint

@@ -18,7 +18,8 @@ from evictstream.models.eviction import (
     split_row_key,
     wakeups,
 )
-from evictstream.models.eviction.row_values import FORMAT, deleted_pod_value, read_deleted_pod_value
+from evictstream.models.eviction.pod_rows import deleted_pod_value, read_deleted_pod_value
+from evictstream.models.eviction.row_format import FORMAT
 from evictstream.models.eviction.state import DeletionMemory
 from evictstream.models.kubernetes import Taint, Toleration
 from tests.models.eviction.scene import DELETED, SICK, A, Scene, assert_same, in_cluster, tolerate, us

@@ -23,7 +23,8 @@ from evictstream.models.eviction import (
     node_slices,
     row_key,
 )
-from evictstream.models.eviction.row_values import FORMAT, pod_value
+from evictstream.models.eviction.pod_rows import pod_value
+from evictstream.models.eviction.row_format import FORMAT
 from evictstream.models.eviction.rule_parameters import MOST_EARLIER_NODES
 from evictstream.models.kubernetes import NO_EXECUTE, Node, Pod, Taint, Toleration, Tolerations
 from evictstream.models.messages.decoding import read_node_record, read_pod_record

@@ -12,7 +12,7 @@ import msgspec
 import pytest
 
 from evictstream.models.eviction import Eviction, EvictionState, Origin, Outcome
-from evictstream.models.eviction.row_values import eviction_value, read_eviction_value
+from evictstream.models.eviction.pod_rows import eviction_value, read_eviction_value
 from evictstream.models.eviction.state import Due
 from evictstream.models.execution.command_log import CommandAnswer
 from evictstream.models.kubernetes import Taint
