@@ -35,6 +35,7 @@ from tests.mutations.in_flight import OF_IN_FLIGHT
 from tests.mutations.matching import NoPlaceError, carry_out
 from tests.mutations.outages import OF_OUTAGES
 from tests.mutations.outside import FROM_OUTSIDE
+from tests.mutations.pod_guards import OF_POD_GUARDS
 from tests.mutations.policies import OF_POLICIES
 from tests.mutations.previews import OF_PREVIEWS
 from tests.mutations.queues import OF_QUEUES
@@ -67,6 +68,7 @@ ALL = (
     *OF_HANDOVER,
     *OF_FLEET,
     *OF_GUARDS,
+    *OF_POD_GUARDS,
     *OF_GONE_NODES,
     *OF_TRAITS,
     *OF_WINDOWS,

@@ -162,4 +162,9 @@ OF_POLICIES = (
         (Change(product.STEERING_LIMITS, "Limits.ask", "bucket.take(...)", "bucket.leave(place)"),),
         (LIMITS, MONOTONE),
     ),
+    Mutation(
+        "overwrite what somebody else has written to a policy meanwhile",
+        (Change(product.POLICY_WRITING, "write_next", "_record(before, name) == _record(base, name)", "True"),),
+        ("tests/kit/cli/test_policy_races.py",),
+    ),
 )
