@@ -9,6 +9,7 @@ from tests.mutations.torture import TORTURE
 
 MACHINE = "tests/models/eviction/test_machine.py"
 PUBLISHED = "tests/streams/partition/test_published.py"
+ZONES = "tests/streams/partition/test_published_zones.py"
 SEEN = "tests/kit/see/test_fleet.py"
 
 OWNERS = "tests/streams/partition/test_published_workloads.py"
@@ -135,17 +136,17 @@ OF_FLEET = (
     Mutation(
         "count what becomes of evictions for their cluster, not for their zone",
         (Change(product.LEVELS, "ClusterLevels.take", "self.zones[zone].count_evictions(moves)", "pass"),),
-        (MACHINE, PUBLISHED, TORTURE),
+        (MACHINE, ZONES, TORTURE),
     ),
     Mutation(
         "leave evictions in the zone that their node has left",
         (Change(product.LEVELS, "ClusterLevels._move", "levels.count_evictions(moves)", "pass"),),
-        (MACHINE, PUBLISHED, TORTURE),
+        (MACHINE, ZONES, TORTURE),
     ),
     Mutation(
         "take back no zone that is gone",
         (Change(product.PUBLISHED, "PublishedFleet._look_at_zones", "zone not in zones", "False"),),
-        (PUBLISHED, TORTURE),
+        (ZONES, TORTURE),
     ),
     Mutation(
         "add zones to the clusters that they are in",

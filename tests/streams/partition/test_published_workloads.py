@@ -18,7 +18,7 @@ from evictstream.streams.partition.published_workloads import MOST_WORKLOADS_IN_
 from tests.harness.counted import losses_of, workloads_anew
 from tests.harness.examples import examples
 from tests.models.steering.test_brakes import record
-from tests.streams.partition.test_published import OTHER, UNREACHABLE, Published
+from tests.streams.partition.publishing import OTHER, UNREACHABLE, Published
 from tests.streams.worker.story import NOON_US
 
 ZONE = "z1"
