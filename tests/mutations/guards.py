@@ -7,6 +7,8 @@ from tests.mutations.catalogue import Mutation
 from tests.mutations.matching import Change
 
 HELD = "tests/streams/partition/test_guards_held.py"
+ANSWERED = "tests/streams/partition/test_guards_answered.py"
+CHANGED = "tests/streams/partition/test_guards_changed.py"
 BY_ZONE = "tests/streams/partition/test_guards_by_zone.py"
 MACHINE = "tests/streams/partition/test_guards_machine.py"
 PUBLISHED = "tests/streams/partition/test_published_incidents.py"
@@ -46,7 +48,7 @@ OF_GUARDS = (
     Mutation(
         "release what was rejected",
         (Change(product.STEERING_INCIDENTS, "StandingIncident._let_go_us", "return None", "return self.answer[1]"),),
-        (HELD,),
+        (ANSWERED,),
     ),
     Mutation(
         "end the incidents of nodes when zones are counted",
@@ -75,17 +77,17 @@ OF_GUARDS = (
                 "cluster.state = msgspec.structs.replace(cluster.state, incidents=())",
             ),
         ),
-        (HELD,),
+        (ANSWERED,),
     ),
     Mutation(
         "remember that a policy is idle when it is counted again",
         (Change(product.GUARDING, "Guarding._count", "self.idle.pop(name, None)", "pass"),),
-        (HELD,),
+        (CHANGED,),
     ),
     Mutation(
         "let an incident go by itself when its answer is lost",
         (Change(product.STEERING_INCIDENTS, "StandingIncident.release_us", "self.incident.by_person", "False"),),
-        (HELD,),
+        (ANSWERED,),
     ),
     Mutation(
         "say that an incident waits of which nothing is left",
@@ -95,7 +97,7 @@ OF_GUARDS = (
     Mutation(
         "forget an answer with the next revision of the policy",
         (Change(product.STEERING_POLICIES, "StandingPolicy.counts_from_us", "answer.counts_from is None", "True"),),
-        (HELD,),
+        (ANSWERED,),
     ),
     Mutation(
         "end an incident once as few are left as are allowed",
@@ -119,7 +121,7 @@ OF_GUARDS = (
                 "None",
             ),
         ),
-        (HELD,),
+        (ANSWERED,),
     ),
     Mutation(
         "let an approval never expire",
@@ -131,12 +133,12 @@ OF_GUARDS = (
                 "True",
             ),
         ),
-        (HELD,),
+        (ANSWERED,),
     ),
     Mutation(
         "let all of an approved incident go at once",
         (Change(product.STEERING_INCIDENTS, "StandingIncident.hold", "let_go_us + ...", "let_go_us"),),
-        (HELD,),
+        (ANSWERED,),
     ),
     Mutation(
         "count deleted nodes not at all",
@@ -195,7 +197,7 @@ OF_GUARDS = (
     Mutation(
         "let all go when a guard goes",
         (Change(product.STEERING_POLICIES, "ClusterPolicy._spread", "is_limited or is_guarded", "is_limited"),),
-        (HELD,),
+        (CHANGED,),
     ),
     Mutation(
         "make an incident of taints that all pods tolerate",
@@ -217,12 +219,12 @@ OF_GUARDS = (
     Mutation(
         "keep what has changed for a guard that has gone",
         (Change(product.GUARDING, "Guarding._take", "self._changed.clear()", "pass"),),
-        (HELD,),
+        (CHANGED,),
     ),
     Mutation(
         "keep the keys of a guard that has gone",
         (Change(product.GUARDING, "Guarding._take", "self.idle.clear()", "pass"),),
-        (HELD,),
+        (CHANGED,),
     ),
     Mutation(
         "never look again for a pod that has to leave",

@@ -21,6 +21,8 @@ from tests.streams.worker.story import NOON_US, FakeRecord
 NODES = 10
 STAY_SECONDS = 300
 THREE = {"count": 3, "withinSeconds": 600}
+GUARD: dict[str, Any] = {"guard": THREE}
+ALL = range(NODES)
 
 
 def in_zone(zone: str) -> dict[str, str]:
@@ -140,4 +142,4 @@ def names(kind: str, numbers: range | list[int]) -> set[str]:
     return {f"{kind}-{number}" for number in numbers}
 
 
-__all__ = ["NODES", "SPREAD", "STAY_SECONDS", "THREE", "Storm", "names"]
+__all__ = ["ALL", "GUARD", "NODES", "SPREAD", "STAY_SECONDS", "THREE", "Storm", "names"]

@@ -13,9 +13,8 @@ from evictstream.models.eviction.state import PodState
 from evictstream.models.instants import SECOND_US
 from evictstream.models.messages.incident import IncidentState
 from evictstream.streams.partition.published_incidents import RECOUNT_US
-from tests.streams.partition.storms import NODES, THREE, Storm
+from tests.streams.partition.storms import GUARD, NODES, Storm
 
-GUARD: dict[str, Any] = {"guard": THREE}
 RECOUNT_SECONDS = RECOUNT_US // 1_000_000
 
 
