@@ -131,11 +131,13 @@ class Fleet:
         values = (node.cluster, b"MODIFIED", at, node.name, uid, self._next(), labels, taints, ready)
         return Entry(node.partition, node.cluster, _NODE % values)
 
-    def pod_events(self, pods: Iterable[Pod], kind: bytes, *, seconds: int = 300) -> Iterator[Entry]:
+    def pod_events(
+        self, pods: Iterable[Pod], kind: bytes, *, seconds: int = 300, whole: Rest = TRIMMED
+    ) -> Iterator[Entry]:
         """Tell of pods that tolerate an unreachable node for some seconds."""
         at_us = now_us()
         for pod in pods:
-            yield self.pod_event(pod, kind, seconds=seconds, at_us=at_us)
+            yield self.pod_event(pod, kind, seconds=seconds, at_us=at_us, whole=whole)
 
     def owned_pod_events(
         self, pods: Sequence[Pod], kind: bytes, *, per_owner: int, seconds: int = 300

@@ -119,3 +119,6 @@ def _members(value: dict[str, Any]) -> bytes:
 
 
 WHOLE: Final = Rest(_members(_METADATA), _members(_SPEC), _members(_STATUS))
+
+KEPT: Final = Rest(_members({"ownerReferences": _METADATA["ownerReferences"]}), b',"priority":0', b"")
+"""What a feed keeps of these members: the traits that policies select by."""

@@ -15,13 +15,13 @@ from typing import Final, NamedTuple
 
 from evictstream.streams.settings import Settings
 from tests.bench.figures import Bound, Figure, Goal, require
-from tests.bench.fleet import TRIMMED, Entry, Fleet, Rest, now_us
+from tests.bench.fleet import Entry, Fleet, Rest, now_us
 from tests.bench.lab import Lab, say
 from tests.bench.log import ends
 from tests.bench.peers.comparing import in_turn, limit, ratio
 from tests.bench.peers.programs import BUSY, OURS, OURS_TWICE, STREAMS, STREAMS_EXACTLY_ONCE, Program, Running, running
 from tests.bench.watching import CommandWatch
-from tests.bench.whole_objects import WHOLE
+from tests.bench.whole_objects import KEPT, WHOLE
 from tests.bench.writing import BulkWriter
 
 NODES: Final = 1_000
@@ -41,13 +41,13 @@ class _Stretch(NamedTuple):
 
 WARM_UP: Final = (
     _Stretch("warm-up-whole", 40_000, WHOLE, is_change=False),
-    _Stretch("warm-up-changing", 90_000, TRIMMED, is_change=True),
-    _Stretch("warm-up", 300_000, TRIMMED, is_change=False),
+    _Stretch("warm-up-changing", 90_000, KEPT, is_change=True),
+    _Stretch("warm-up", 300_000, KEPT, is_change=False),
 )
 STRETCHES: Final = (
-    _Stretch("trimmed", 400_000, TRIMMED, is_change=False),
+    _Stretch("trimmed", 400_000, KEPT, is_change=False),
     _Stretch("whole", 80_000, WHOLE, is_change=False),
-    _Stretch("changing", 180_000, TRIMMED, is_change=True),
+    _Stretch("changing", 180_000, KEPT, is_change=True),
 )
 MEASURED: Final = tuple(stretch.name for stretch in STRETCHES)
 
@@ -79,7 +79,7 @@ async def measure(lab: Lab) -> list[Figure]:
     }
     cheap = Goal(Bound.BELOW, 0.7)
     alike = "two workers beside two threads, exactly once"
-    trimmed, whole = (len(grounds[OURS].sample(rest).value) for rest in (TRIMMED, WHOLE))
+    trimmed, whole = (len(grounds[OURS].sample(rest).value) for rest in (KEPT, WHOLE))
     return [
         ratio(
             "steady-trimmed",
@@ -182,7 +182,7 @@ class _Ground:
         async with BulkWriter(settings) as writer:
             await writer.write(settings.nodes_topic, fleet.node_events(fleet.nodes, tainted=False))
             await writer.write(settings.nodes_topic, fleet.marker_nodes())
-            await writer.write(settings.pods_topic, fleet.pod_events(fleet.pods, b"ADDED"))
+            await writer.write(settings.pods_topic, fleet.pod_events(fleet.pods, b"ADDED", whole=KEPT))
             await writer.write(settings.pods_topic, markers.entries)
         with CommandWatch(settings) as watch:
             watch.expect(len(markers.pods), seconds=TIMEOUT_SECONDS)
