@@ -64,6 +64,7 @@ def test_a_guard_that_goes_leaves_no_work(change: dict[str, Any]) -> None:
     world.policy(revision=9, earlier=[{"spec": GUARD}], **fields)
     world.logic.firing.fire(world.now_us, 100, world.outbox)
     assert not world.logic.firing.guarding.has_work
+    assert not world.logic.firing.guarding.idle, "each repeated attempt would be asked for"
     meta = {"namespace": "x", "name": "late", "uid": "late"}
     world.put("lab", "pods", "Pod", meta, {"nodeName": "n1"})
     assert not world.logic.firing.guarding.has_work
