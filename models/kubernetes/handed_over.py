@@ -151,13 +151,12 @@ def spec_seconds(toleration: Toleration) -> int | None:
 
 def is_same_in_force(one: Tolerations, other: Tolerations) -> bool:
     """Return whether two lists differ in nothing, or only in what the spec has beside: a move is no edit."""
-    return one == other or (
-        len(one) == len(other)
-        and all(
-            mine.toleration_seconds == yours.toleration_seconds and mine.identity == yours.identity
-            for mine, yours in zip(one, other, strict=True)
-        )
-    )
+    if len(one) != len(other):
+        return False
+    for mine, yours in zip(one, other, strict=True):  # each edit comes here, and most are of seconds
+        if mine.toleration_seconds != yours.toleration_seconds:
+            return False
+    return all(mine.identity == yours.identity for mine, yours in zip(one, other, strict=True))
 
 
 def _read(annotation: str) -> list[_Entry] | None:

@@ -17,7 +17,7 @@ from evictstream.models.instants import MILLISECOND_US
 from evictstream.models.kubernetes.handed_over import has_moved, read_handed_over
 from evictstream.models.kubernetes.resource_versions import read_version
 from evictstream.models.kubernetes.shapes import NULL
-from evictstream.models.kubernetes.tolerations import Tolerations
+from evictstream.models.kubernetes.tolerations import Tolerations, read_tolerations
 from evictstream.models.kubernetes.traits import PodTraits, read_pod_traits
 from evictstream.models.messages.envelope import DECODE_ERRORS, event_at_us
 from evictstream.models.messages.object_limits import LONGEST_TEXT, has_long_text, is_too_long
@@ -147,15 +147,19 @@ def _read_tolerations(raw: msgspec.Raw, annotation: msgspec.Raw) -> Tolerations 
     text = bytes(raw)
     if is_too_long(text):
         return None
+    is_unreadable = False
     try:
-        tolerations, is_unreadable = read_handed_over(raw, annotation)
+        if annotation == _NULL:  # nearly all
+            tolerations = read_tolerations(text)
+        else:
+            tolerations, is_unreadable = read_handed_over(raw, annotation)
     except DECODE_ERRORS:
         return None
     if is_unreadable or (len(text) > LONGEST_TEXT and has_long_text(tolerations)):
         return None
     kept = _texts.get(id(tolerations))
     is_kept = kept is not None and kept[1] == raw and kept[2] == annotation
-    if annotation != NULL and not has_moved(tolerations):
+    if annotation != _NULL and not has_moved(tolerations):
         return tolerations  # the list is that of pods without an annotation, whose text is to stay
     if not is_kept and len(text) + len(bytes(annotation)) <= LONGEST_KEPT_BYTES:
         if len(_texts) >= KEPT_TEXTS:
