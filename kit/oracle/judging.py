@@ -86,7 +86,8 @@ def judge(
             view_age_us=limits.lag_us + limits.clock_skew_us,
             early_us=early_us,
         )
-    violations += check_incidents(guards, ended_at_us=ended_at_us, slack_us=limits.slack_us)
+    looks = not any(of_key[-1].is_unreadable for of_key in spells)
+    violations += check_incidents(guards, ended_at_us=ended_at_us, slack_us=limits.slack_us, looks=looks)
     for (cluster, node), of_node in nodes.items():
         facts = RunFacts(
             limits=limits,

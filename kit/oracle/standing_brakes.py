@@ -63,6 +63,11 @@ class BrakeSpell:
         return all(not self.fields.get(name) or value in self.fields[name] for name, value in asked.items())
 
     @property
+    def is_unreadable(self) -> bool:
+        """Whether no worker can read it: while it is the newest of its key, they issue nothing, nor look at guards."""
+        return self.fields == {}
+
+    @property
     def end_us(self) -> int:
         """When it ends."""
         fields = self.fields or {}

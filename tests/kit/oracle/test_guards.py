@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from evictstream.kit.oracle import KeyedRecord
 from tests.faults.objects import Json, instant
 from tests.kit.oracle.telling import TAINT, Story, at, tolerating
 from tests.kit.oracle.test_brakes import done, rules
@@ -68,6 +69,14 @@ def test_a_node_beyond_a_limit_is_known() -> None:
 def test_a_storm_is_known_without_its_incident() -> None:
     assert rules(done(guarded(), 15.01)) == HELD
     assert rules(guarded()) == {"not issued", "incident is missing"}, "nothing says that it waits"
+
+
+def test_no_incident_begins_or_ends_under_an_unreadable_brake() -> None:
+    recovered = waiting().node(20).node(20, name="m").say("Cancel", 20.1, verdict="TaintRemoved")
+    for story in (guarded(), recovered):
+        assert rules(story) & {"incident is missing", "incident outlasts its taints"}
+        story.brakes.append(KeyedRecord(append_at_us=at(5), known_at_us=0, key=b"b", value=b"{"))
+        assert rules(story) == set(), "seed 134971"
 
 
 def test_a_node_that_is_deleted_counts_with_its_taint() -> None:
