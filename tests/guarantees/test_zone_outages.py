@@ -26,7 +26,7 @@ def evicted(seen: list[Seen]) -> dict[str, int]:
     return {pod: instant_us(one.value["issuedAt"]) for pod, (one,) in found.items()}
 
 
-@pytest.mark.parametrize("recovers", ["while a worker runs", "while none runs"])
+@pytest.mark.parametrize("recovers", ["while a worker runs", pytest.param("while none runs", marks=pytest.mark.kit)])
 def test_a_dark_zone_stays_held_after_a_worker_is_killed(
     service: Settings, feed: Feed, start_worker: StartWorker, reader: OpenReader, tmp_path: Path, recovers: str
 ) -> None:

@@ -110,7 +110,7 @@ def test_policies_are_shown_with_what_they_hold(published: Settings, tmp_path: P
         assert json.loads(process.stdout.readline())["object"].get("held", 0) == 0
 
 
-@pytest.mark.parametrize("kind", ["brake", "policy"])
+@pytest.mark.parametrize("kind", [pytest.param("brake", marks=pytest.mark.kit), "policy"])
 def test_a_brake_or_policy_that_cannot_be_read_is_named(published: Settings, kind: str) -> None:
     topic, gate = {"brake": (published.brakes_topic, "brakes"), "policy": (published.policies_topic, "policies")}[kind]
     assert all("unreadable" not in one for one in items(published))

@@ -63,8 +63,8 @@ def test_the_labels_of_a_cluster_are_in_its_heartbeats(declared: Settings, api: 
         pytest.param({"watch pods": ["half"]}, id="watch-ended-in-an-object", marks=pytest.mark.kit),
         pytest.param({"watch pods": ["error"]}, id="410-as-event"),
         pytest.param({"watch pods": [410], "watch nodes": [410]}, id="410-as-status", marks=pytest.mark.kit),
-        pytest.param({"watch pods": ["garbage"]}, id="a-line-that-is-none"),
-        pytest.param({"watch pods": [500, 401, 403]}, id="watches-refused"),
+        pytest.param({"watch pods": ["garbage"]}, id="a-line-that-is-none", marks=pytest.mark.kit),
+        pytest.param({"watch pods": [500, 401, 403]}, id="watches-refused", marks=pytest.mark.kit),
     ],
 )
 def test_trouble_of_the_api_server_loses_nothing(
@@ -132,7 +132,7 @@ def test_no_heartbeat_follows_a_probe_that_outlasts_its_proof(declared: Settings
         assert feed.heartbeats == before
 
 
-@pytest.mark.parametrize("uid", [None, "another-cluster"])
+@pytest.mark.parametrize("uid", [None, pytest.param("another-cluster", marks=pytest.mark.kit)])
 def test_versions_that_go_back_begin_an_epoch(
     uid: str | None, declared: Settings, api: FakeApi, tmp_path: Path
 ) -> None:

@@ -80,10 +80,10 @@ def plugin(*command: str) -> dict[str, object]:
 @pytest.mark.parametrize(
     "problem",
     [
-        "no-configuration",
+        pytest.param("no-configuration", marks=pytest.mark.kit),
         pytest.param("no-credentials", marks=pytest.mark.kit),
         pytest.param("plugin-hangs", marks=pytest.mark.kit),
-        "name-taken",
+        pytest.param("name-taken", marks=pytest.mark.kit),
         "no-server",
     ],
 )

@@ -33,7 +33,10 @@ def test_after_approval_everything_goes_once_spread(kills: bool) -> None:  # noq
     assert scheduled == {uid: at for uid, at in plain.gone().items() if uid.startswith("stays")}, "not overdue then"
 
 
-@pytest.mark.parametrize("kills", [False, True], ids=["", "workers are killed"])
+@pytest.mark.parametrize(
+    "kills",
+    [pytest.param(False, id="", marks=pytest.mark.kit), pytest.param(True, id="workers are killed")],
+)
 def test_a_rejected_incident_waits_until_its_taints_go(kills: bool) -> None:  # noqa: FBT001 - a case
     world = Storm(**GUARD)
     world.storm(ALL)
