@@ -149,7 +149,7 @@ def _read_tolerations(raw: msgspec.Raw, annotation: msgspec.Raw) -> Tolerations 
         return None
     is_unreadable = False
     try:
-        if annotation == _NULL:  # nearly all
+        if annotation == _NULL:  # nearly all; `read_handed_over` would give the same, a tuple and a copy later
             tolerations = read_tolerations(text)
         else:
             tolerations, is_unreadable = read_handed_over(raw, annotation)

@@ -45,7 +45,7 @@ OF_POD_GUARDS = (
         (OF_PODS,),
     ),
     Mutation(
-        "count pods that have left for as long as nobody takes over",
+        "count pods that have left only until a takeover",
         (Change(product.FIRING, "Firing._wake", "not uid and self.guarding.counts_pods", "False"),),
         (OF_PODS,),
     ),
