@@ -12,7 +12,6 @@ from evictstream.models.eviction.pod_rows import pod_value
 from evictstream.models.eviction.row_keys import RowKind, row_key
 from evictstream.models.eviction.state import PodState
 from evictstream.models.eviction.step import InputEffect
-from evictstream.models.kubernetes.handed_over import is_same_in_force
 from evictstream.models.kubernetes.resource_versions import Version
 from evictstream.models.kubernetes.tolerations import Tolerations
 
@@ -26,10 +25,15 @@ def take_plain_version(
 ) -> InputEffect | None:
     """Take in a newer version of a pod that is bound here, runs, and is no mirror pod.
 
+    Args:
+        aggregate: of the node.
+        pod: the known pod.
+        version: of the event.
+        tolerations: the known ones, or edited ones. A move of seconds is no edit (`is_same_in_force`): leave it out.
+
     Returns:
         `UNCHANGED` if that was all; `CHANGED` if the tolerations are others: call `edit_tolerations` next; `None` if
-        the change is not plain, so that `apply_pod` has to decide it, as of seconds that were moved and not edited.
-        Then nothing is taken in.
+        the change is not plain, so that `apply_pod` has to decide it. Then nothing is taken in.
     """
     earlier = pod.version
     if pod.exemptions or not isinstance(version, int) or not isinstance(earlier, int) or version <= earlier:
@@ -38,7 +42,7 @@ def take_plain_version(
     if tolerations is known or tolerations == known:
         pod.version = version
         return _UNCHANGED
-    if has_to_decide(aggregate, pod) or is_same_in_force(tolerations, known):
+    if has_to_decide(aggregate, pod):
         return None
     pod.version = version
     return _CHANGED

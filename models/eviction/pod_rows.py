@@ -77,17 +77,19 @@ _deleted_pod_decoder: Final = msgspec.msgpack.Decoder(_DeletedPodRow)
 
 def pod_value(pod: PodState) -> bytes:
     """Write a pod without its eviction."""
+    traits = pod.traits
+    # The fields of `_PodRow`, in its order: each edit writes one, and a tuple takes half the time to make.
     return _encoder.encode(
-        _PodRow(
-            format=FORMAT,
-            address=pod.address,
-            version=storable(pod.version),
-            tolerations=shared_tolerations_row(pod.tolerations),
-            since_us=pod.since_us,
-            tolerations_since_us=pod.tolerations_since_us,
-            exemptions=pod.exemptions,
-            opened=pod.opened,
-            traits=None if pod.traits is None else pod.traits.fields,
+        (
+            FORMAT,
+            pod.address,
+            storable(pod.version),
+            shared_tolerations_row(pod.tolerations),
+            pod.since_us,
+            pod.tolerations_since_us,
+            pod.exemptions,
+            pod.opened,
+            None if traits is None else (traits.owner_kind, traits.owner_name, traits.priority, traits.group),
         )
     )
 

@@ -59,8 +59,8 @@ def row_key(kind: RowKind, aggregate_key: str, uid: str = "") -> bytes:
         aggregate_key: `<cluster>/<node>`.
         uid: UID of the pod; empty for the node's own row.
     """
-    text = f"{kind}\0{aggregate_key}" if kind is _NODE else f"{kind}\0{aggregate_key}\0{uid}"
-    return text.encode()
+    name = kind._value_  # formatting a member of an enum takes as long as all the rest
+    return (f"{name}\0{aggregate_key}" if kind is _NODE else f"{name}\0{aggregate_key}\0{uid}").encode()
 
 
 def split_row_key(key: bytes) -> tuple[RowKind, str, str]:

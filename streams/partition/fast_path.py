@@ -14,7 +14,7 @@ import msgspec
 from evictstream.models.eviction import InputEffect
 from evictstream.models.eviction.plain_edit import edit_tolerations, take_plain_version
 from evictstream.models.instants import MILLISECOND_US
-from evictstream.models.kubernetes.handed_over import has_moved, read_handed_over
+from evictstream.models.kubernetes.handed_over import has_moved, is_same_in_force, read_handed_over
 from evictstream.models.kubernetes.resource_versions import read_version
 from evictstream.models.kubernetes.shapes import NULL
 from evictstream.models.kubernetes.tolerations import Tolerations, read_tolerations
@@ -111,7 +111,10 @@ class FastPath:
             annotation = _NULL if annotations is None else annotations.tolerations
             if kept is None or kept[1] != spec.tolerations or kept[2] != annotation:
                 read = _read_tolerations(spec.tolerations, annotation)
-                if read is None:
+                if read is None or (
+                    # a move takes an annotation, now or before: most edits have none, and comparing lists costs
+                    (kept is None or kept[2] != _NULL or annotation != _NULL) and _is_move(tolerations, read)
+                ):
                     yield from apply_other(record, pod_record)
                     continue
                 tolerations = read
@@ -140,6 +143,11 @@ def _are_traits(traits: PodTraits, metadata: PodMetadataObject, spec: PodSpecObj
         return False
     traits.text = text
     return True
+
+
+def _is_move(known: Tolerations, read: Tolerations) -> bool:
+    """Return whether seconds were moved and not edited, which is not plain; equal lists are known ones."""
+    return read is not known and read != known and is_same_in_force(read, known)
 
 
 def _read_tolerations(raw: msgspec.Raw, annotation: msgspec.Raw) -> Tolerations | None:

@@ -4,6 +4,7 @@ from tests.mutations import product
 from tests.mutations.catalogue import Mutation
 from tests.mutations.matching import Change
 
+FAST = "tests/streams/partition/test_fast_path.py"
 READING = "tests/models/kubernetes/test_handed_over.py"
 OWNERS = "tests/models/eviction/test_built_in.py"
 HOLDS = "tests/models/eviction/test_backstop.py"
@@ -68,8 +69,18 @@ OF_HANDED_OVER = (
     ),
     Mutation(
         "take a move for a plain edit",
-        (Change(product.PLAIN_EDIT, "take_plain_version", "is_same_in_force(tolerations, known)", "False"),),
-        (OWNERS,),
+        (Change(product.FAST_PATH, "_is_move", "is_same_in_force(read, known)", "False"),),
+        (FAST,),
+    ),
+    Mutation(
+        "take the end of a move for a plain edit",
+        (Change(product.FAST_PATH, "FastPath.apply", "kept[2] != _NULL", "False"),),
+        (FAST,),
+    ),
+    Mutation(
+        "take the beginning of a move for a plain edit",
+        (Change(product.FAST_PATH, "FastPath.apply", "annotation != _NULL", "False"),),
+        (FAST,),
     ),
     Mutation(
         "say that a hold outlasts a backstop that comes later",

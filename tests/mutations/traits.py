@@ -20,7 +20,7 @@ OF_TRAITS = (
     ),
     Mutation(
         "lose the owners at a takeover",
-        (Change(product.POD_ROWS, "pod_value", "pod.traits.fields", "None"),),
+        (Change(product.POD_ROWS, "pod_value", "traits is None", "True"),),
         (ROWS,),
     ),
     Mutation(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from evictstream.models.eviction import InputEffect, RuleParameters
-from evictstream.models.eviction.plain_edit import take_plain_version
 from evictstream.models.eviction.rule_parameters import ClusterRules
 from evictstream.models.kubernetes import NO_EXECUTE, Taint, Toleration
 from tests.models.eviction.scene import SICK, SILENT, A, B, Scene, tolerate, us
@@ -137,14 +136,6 @@ def test_move_without_taints_writes_the_row() -> None:
     scene.restart()
     assert scene.aggregate.pods["pod-1"].tolerations == (moved("a", 60, 3660),)
     assert scene.aggregate.pods["pod-1"].tolerations_since_us == us(0)
-
-
-def test_a_move_is_no_plain_edit() -> None:
-    scene = Scene()
-    scene.pod(0, tolerate("a", 60))
-    pod = scene.aggregate.pods["pod-1"]
-    assert take_plain_version(scene.aggregate, pod, 10_000, (moved("a", 60, 3660),)) is None
-    assert take_plain_version(scene.aggregate, pod, 10_000, (moved("a", 50, 3650),)) is InputEffect.CHANGED
 
 
 def test_rules_of_a_cluster_go_by_its_name() -> None:

@@ -253,11 +253,20 @@ def test_pods_with_moved_seconds_take_the_fast_path(in_the_spec: int | None) -> 
     assert [one.toleration_seconds for one in aggregate.pods["u"].tolerations] == [7]
 
 
-def test_seconds_that_only_move_go_through_apply_pod() -> None:
+@pytest.mark.parametrize("is_into_annotation", [True, False], ids=["into-annotation", "back"])
+def test_seconds_that_only_move_go_through_apply_pod(is_into_annotation: bool) -> None:
     aggregate = known()
     entry = {"key": "k", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 5}
-    step(aggregate, with_change("spec.tolerations", [entry]))
-    assert not fast(aggregate, annotated(5, 3605, version=102))
+    in_spec = with_change("spec.tolerations", [entry])
+    versions = "101", "102", "103"
+    pods = [in_spec, in_spec, annotated(5, 3605)] if is_into_annotation else [annotated(5, 3605)] * 2 + [in_spec]
+    before, known_text, moved = (
+        pod | {"metadata": pod["metadata"] | {"resourceVersion": version}}
+        for pod, version in zip(pods, versions, strict=True)
+    )
+    step(aggregate, before)
+    assert fast(aggregate, known_text) is True
+    assert not fast(aggregate, moved)
 
 
 def test_unreadable_annotation_goes_through_apply_pod() -> None:
