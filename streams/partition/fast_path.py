@@ -166,10 +166,11 @@ def _read_tolerations(raw: msgspec.Raw, annotation: msgspec.Raw) -> Tolerations 
     if is_unreadable or (len(text) > LONGEST_TEXT and has_long_text(tolerations)):
         return None
     kept = _texts.get(id(tolerations))
-    is_kept = kept is not None and kept[1] == raw and kept[2] == annotation
+    if kept is not None and kept[1] == raw and kept[2] == annotation:
+        return tolerations
     if annotation != _NULL and not has_moved(tolerations):
         return tolerations  # the list is that of pods without an annotation, whose text is to stay
-    if not is_kept and len(text) + len(bytes(annotation)) <= LONGEST_KEPT_BYTES:
+    if len(text) + len(bytes(annotation)) <= LONGEST_KEPT_BYTES:
         if len(_texts) >= KEPT_TEXTS:
             _texts.clear()
         # the reference keeps the id from being used again

@@ -254,7 +254,7 @@ def test_pods_with_moved_seconds_take_the_fast_path(in_the_spec: int | None) -> 
 
 
 @pytest.mark.parametrize("is_into_annotation", [True, False], ids=["into-annotation", "back"])
-def test_seconds_that_only_move_go_through_apply_pod(is_into_annotation: bool) -> None:
+def test_seconds_that_only_move_go_through_apply_pod(*, is_into_annotation: bool) -> None:
     aggregate = known()
     entry = {"key": "k", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 5}
     in_spec = with_change("spec.tolerations", [entry])
