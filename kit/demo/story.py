@@ -22,7 +22,7 @@ from evictstream.kit.recordings.record import RecordedRecord
 from evictstream.kit.replay.comparison import DifferenceKind, compare_runs
 from evictstream.kit.replay.evictions import EvictionsOfRun
 from evictstream.kit.replay.sources import WatchFiles
-from evictstream.streams.broker.admin import check_topics, declare_topics
+from evictstream.streams.broker.admin import declare_topics, topic_names
 from evictstream.streams.broker.clients import our_errors
 from evictstream.streams.broker.consumers import open_consumer
 from evictstream.streams.broker.locate import locate
@@ -102,8 +102,8 @@ def tell(settings: Settings, incident: Path, problems: list[str], *, kills: bool
         mine = named(settings.model_copy(update=more), name)
         yield f"Kafka: {broker.description}; topics {name}* are this demo's"
         if not is_own:
-            others = check_topics(mine).others  # raises if Kafka does not answer: there is nothing to delete then
-            for other in sorted({one[: len(name)] for one in others if one.startswith(PREFIX)}):
+            names = topic_names(mine)  # raises if Kafka does not answer: there is nothing to delete then
+            for other in sorted({one[: len(name)] for one in names if one.startswith(PREFIX)}):
                 yield f"topics {other}* are of another demo; delete them if it does not run any more"
             stack.callback(delete_own, mine)
         declare_topics(mine).raise_if_breaking()

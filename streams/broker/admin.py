@@ -15,7 +15,13 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 from kafka.admin import ConfigResource, ConfigResourceType, KafkaAdminClient
-from kafka.errors import AuthorizationError, TopicAlreadyExistsError, TopicAuthorizationFailedError, for_code
+from kafka.errors import (
+    AuthorizationError,
+    TopicAlreadyExistsError,
+    TopicAuthorizationFailedError,
+    UnknownTopicOrPartitionError,
+    for_code,
+)
 
 from evictstream.streams.broker.admin_client import admin_client
 from evictstream.streams.broker.first_contact import KafkaFacts
@@ -27,6 +33,9 @@ _RETRY_SECONDS = 0.25
 """Between questions about a topic that a broker has not heard of."""
 
 _SEE_SETTINGS = "DESCRIBE_CONFIGS"
+
+_ABSENT = (UnknownTopicOrPartitionError.errno, TopicAuthorizationFailedError.errno)
+"""Of a topic that is not there, or that this user may not see: Kafka then does not say which."""
 
 PROPAGATION_SECONDS = 10.0
 """How long a new topic may take to reach all brokers: tens of milliseconds as a rule, seconds when they are busy."""
@@ -82,7 +91,6 @@ class TopicsReport:
         topics: all topics that were looked at, in order of specification.
         created: those that were missing and have been created just now.
         differences: everything that is not as specified, now.
-        others: names of all other topics on that Kafka.
         kafka: what it says of itself.
         rights: what this user may do with each topic that was looked at, in Kafka's words; no entry where Kafka does
             not say.
@@ -92,7 +100,6 @@ class TopicsReport:
     topics: tuple[str, ...]
     created: tuple[str, ...]
     differences: tuple[Difference, ...]
-    others: frozenset[str]
     kafka: KafkaFacts
     rights: Mapping[str, frozenset[str]] = dataclasses.field(default_factory=dict)
 
@@ -143,7 +150,7 @@ def _report(settings: Settings, specs: Sequence[TopicSpec] | None, *, create: bo
     wanted = topic_specs(settings) if specs is None else tuple(specs)
     next_step = "give this user the rights to create and describe topics"
     with admin_client(settings, "describe topics", next_step=next_step) as client:
-        present = set(client.list_topics())
+        present = _present(client, [spec.name for spec in wanted])
         missing = [spec for spec in wanted if spec.name not in present]
         if create and missing:
             _create(client, missing)
@@ -163,10 +170,20 @@ def _report(settings: Settings, specs: Sequence[TopicSpec] | None, *, create: bo
         topics=tuple(spec.name for spec in wanted),
         created=tuple(spec.name for spec in missing) if create else (),
         differences=tuple(differences),
-        others=frozenset(present.difference(spec.name for spec in wanted)),
         kafka=client.facts,
         rights=rights,
     )
+
+
+def topic_names(settings: Settings) -> frozenset[str]:
+    """Return the names of all topics of this Kafka, which may be tens of thousands.
+
+    Raises:
+        BrokerUnreachableError: no broker answered in time.
+        BrokerRefusedError: Kafka refused.
+    """
+    with admin_client(settings, "list topics") as client:
+        return frozenset(client.list_topics())
 
 
 def kept_seconds(settings: Settings, names: Sequence[str]) -> float:
@@ -182,7 +199,7 @@ def kept_seconds(settings: Settings, names: Sequence[str]) -> float:
         TopicsDifferError: one of them is missing.
     """
     with admin_client(settings, "describe topics") as client:
-        if missing := sorted(set(names).difference(client.list_topics())):
+        if missing := sorted(set(names) - _present(client, names)):
             _visible(client, missing)
             raise TopicsDifferError([f"{name} is missing" for name in missing])
         _, configs = _described(client, list(names))
@@ -237,6 +254,11 @@ def _refuse_forbidden(
             reason="this user has no right to do so",
             next_step=f"give it the right {operation.title()} on them (docs/kafka-rights.md)",
         )
+
+
+def _present(client: KafkaAdminClient, names: Sequence[str]) -> set[str]:
+    """Return which of these topics are there, and may be seen by this user."""
+    return {topic["name"] for topic in client.describe_topics(list(names)) if topic["error_code"] not in _ABSENT}
 
 
 def _visible(client: KafkaAdminClient, names: Iterable[str]) -> list[dict[str, Any]]:

@@ -13,7 +13,7 @@ from typing import Any, Final, Literal, TypeVar, cast
 import structlog
 from kafka import KafkaConsumer
 from kafka.consumer.fetcher import Fetcher
-from kafka.errors import CorruptRecordError, StaleMetadata
+from kafka.errors import CorruptRecordError, StaleMetadata, UnknownTopicOrPartitionError
 from kafka.record import MemoryRecords
 from kafka.record.default_records import DefaultRecordBatch
 
@@ -30,6 +30,9 @@ _FETCHES_IN_ANSWER: Final = 2
 
 _SHARE_OF_A_POLL: Final = 4
 """A poll returns this part of what a batch may have, and what began it: small headers take 32 times their bytes."""
+
+_QUESTIONS: Final = 2
+"""For the partitions of a topic that is missing: an answer that is on its way to the first does not speak of it."""
 
 _FORMAT: Final = 2
 """Of record batches; no broker since 0.11 has written an earlier one."""
@@ -86,6 +89,28 @@ class BoundedConsumer(KafkaConsumer):  # type: ignore[misc] # the library has no
         """Count the records that could not be used."""
         count: int = self._fetcher.left_out
         return count
+
+    def partitions_for_topic(self, topic: str) -> set[int]:
+        """Return the partition numbers of a topic; none if it is missing.
+
+        The library asks for all topics of this Kafka, which may have many thousands. From then on it knows them all,
+        and the leader of a group takes a time that grows with their square to share out the one that is subscribed.
+
+        Raises:
+            KafkaError: this user may not see the topic, or no broker answers.
+        """
+        cluster = self._cluster
+        for _ in range(_QUESTIONS):
+            found: set[int] | None = cluster.partitions_for_topic(topic)
+            if found is not None:
+                return found
+            cluster.add_topic(topic)
+            try:
+                self._net.run(self._manager.wait_for, cluster.request_update(), None)
+            except UnknownTopicOrPartitionError:
+                break
+        cluster._topics.discard(topic)  # noqa: SLF001 - or the library asks for it again, each second
+        return set()
 
 
 class _BoundedFetcher(Fetcher):  # type: ignore[misc] # the library has no types

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from evictstream.streams.broker.admin import check_topics
+from evictstream.streams.broker.admin import check_topics, topic_names
 from evictstream.streams.broker.missing_topics import MISSING_LOOK_SECONDS, MissingTopics
 from evictstream.streams.broker.topic_specs import topic_specs
 from evictstream.streams.engine.kafka.log_reader import KafkaLogReader
@@ -52,15 +52,16 @@ async def checked_record_limit(settings: Settings) -> int:
     report.raise_if_forbidden("WRITE", written)
     for difference in report.differences:
         log.warning("topic configuration differs", difference=str(difference))
-    await _refuse_empty_beside_another_version(settings, report.others)
+    await _refuse_empty_beside_another_version(settings)
     limits = [int(found.actual) for found in report.differences if found.what == "max.message.bytes"]
     return min(limits, default=settings.max_message_bytes) - FRAMING_BYTES
 
 
-async def _refuse_empty_beside_another_version(settings: Settings, topics: frozenset[str]) -> None:
+async def _refuse_empty_beside_another_version(settings: Settings) -> None:
     """Refuse an empty changelog beside one of another state version: every window would start anew."""
     pattern = re.compile(rf"{re.escape(settings.application_id)}-v\d+-state-changelog")
-    others = sorted(name for name in topics if pattern.fullmatch(name))
+    names = await asyncio.to_thread(topic_names, settings)
+    others = sorted(name for name in names if pattern.fullmatch(name) and name != settings.changelog_topic)
     if not others:
         return
     places = [(settings.changelog_topic, number) for number in range(settings.partitions)]

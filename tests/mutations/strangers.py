@@ -12,6 +12,7 @@ CONSUMERS = "tests/streams/broker/test_consumers.py"
 FUTURE_TIMES = "tests/streams/partition/test_future_times.py"
 KAFKA_REACH = "tests/streams/test_kafka_reach.py"
 AT_INPUTS = "tests/guarantees/test_strangers_at_inputs.py"
+TOPICS = f"{CONSUMERS}::test_a_consumer_learns_of_no_topics_but_those_asked"
 
 OF_STRANGERS = (
     Mutation(
@@ -113,5 +114,41 @@ OF_STRANGERS = (
         "hand out as many bytes as a poll finds",
         (Change(product.CONSUMERS, "_BoundedRecords.take", "fetcher.taken_bytes < fetcher.poll_bytes", "True"),),
         (f"{CONSUMERS}::test_one_poll_returns_no_more_bytes_than_the_bound",),
+    ),
+    Mutation(
+        "learn of all topics to find one",
+        (
+            Change(
+                product.CONSUMERS,
+                "BoundedConsumer.partitions_for_topic",
+                "cluster.add_topic(topic)",
+                "setattr(cluster, 'need_all_topic_metadata', True)",
+            ),
+        ),
+        (TOPICS,),
+    ),
+    Mutation(
+        "ask again and again for a topic that is missing",
+        (
+            Change(
+                product.CONSUMERS,
+                "BoundedConsumer.partitions_for_topic",
+                "cluster._topics.discard(topic)",
+                "None",
+            ),
+        ),
+        (TOPICS,),
+    ),
+    Mutation(
+        "list all topics to check some",
+        (
+            Change(
+                product.TOPICS,
+                "_present",
+                "client.describe_topics(list(names))",
+                "[{'name': name, 'error_code': 0} for name in client.list_topics()]",
+            ),
+        ),
+        ("tests/streams/broker/test_admin.py::test_checks_ask_about_no_other_topics",),
     ),
 )

@@ -6,9 +6,17 @@ import time
 from typing import Any
 
 import pytest
+from kafka.admin import KafkaAdminClient
 
 from evictstream.streams.broker import admin
-from evictstream.streams.broker.admin import Difference, TopicsReport, check_topics, compare_topic, declare_topics
+from evictstream.streams.broker.admin import (
+    Difference,
+    TopicsReport,
+    check_topics,
+    compare_topic,
+    declare_topics,
+    kept_seconds,
+)
 from evictstream.streams.broker.admin_client import probe
 from evictstream.streams.broker.first_contact import KafkaFacts
 from evictstream.streams.broker.locate import Broker
@@ -245,9 +253,15 @@ def test_a_right_that_is_missing_is_not_waited_for() -> None:
     assert broker.asked == 2
 
 
+def test_checks_ask_about_no_other_topics(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(KafkaAdminClient, "list_topics", None)
+    assert declare_topics(settings).created == check_topics(settings).topics
+    assert kept_seconds(settings, [settings.nodes_topic]) > 0
+
+
 def test_a_report_names_topics_without_the_right() -> None:
     rights = {"a": frozenset({"READ"}), "b": frozenset({"READ", "WRITE"})}
-    report = TopicsReport("", (), (), (), frozenset(), KafkaFacts("", "4.1", 1), rights)
+    report = TopicsReport("", (), (), (), KafkaFacts("", "4.1", 1), rights)
     report.raise_if_forbidden("READ", ["a", "b", "of which Kafka says nothing"])
     with pytest.raises(BrokerRefusedError) as refused:
         report.raise_if_forbidden("WRITE", ["a", "b"])

@@ -151,3 +151,15 @@ def test_every_consumer_of_the_product_is_made_in_one_place() -> None:
             if names & {"KafkaConsumer", "AIOKafkaConsumer"}:
                 makers.add(file.relative_to(ROOT).as_posix())
     assert makers == {"streams/broker/consumers.py", "streams/engine/kafka/consumer.py"}
+
+
+def test_a_consumer_learns_of_no_topics_but_those_asked(declared: Settings) -> None:
+    consumer = open_consumer(declared, group_id=None)
+    try:
+        assert consumer.partitions_for_topic(declared.pods_topic) == {0, 1}
+        assert consumer.partitions_for_topic(f"{declared.pods_topic}-missing") == set()
+        assert consumer.partitions_for_topic(declared.nodes_topic) == {0, 1}
+        wanted = {declared.pods_topic, declared.nodes_topic}
+        assert consumer._cluster.topics() == consumer._cluster._topics == wanted
+    finally:
+        consumer.close()

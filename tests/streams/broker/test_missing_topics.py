@@ -42,7 +42,6 @@ def report(*differences: Difference) -> TopicsReport:
         topics=("nodes", "pods"),
         created=(),
         differences=differences,
-        others=frozenset(),
         kafka=KafkaFacts("id", "4.1", 1),
     )
 

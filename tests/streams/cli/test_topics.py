@@ -86,7 +86,6 @@ def test_few_copies_on_a_kafka_of_three_are_warned_of(
         topics=("nodes",),
         created=("nodes",),
         differences=(),
-        others=frozenset(),
         kafka=KafkaFacts("", "4.1", brokers),
     )
     _show_choice(Settings(replication_factor=copies), report)
