@@ -7,6 +7,7 @@ counted and said, and the reader stands behind it: one batch of anybody must not
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator
 from typing import Any, Final, Literal, TypeVar, cast
 
@@ -101,16 +102,14 @@ class BoundedConsumer(KafkaConsumer):  # type: ignore[misc] # the library has no
         """
         cluster = self._cluster
         for _ in range(_QUESTIONS):
-            found: set[int] | None = cluster.partitions_for_topic(topic)
-            if found is not None:
-                return found
-            cluster.add_topic(topic)
-            try:
-                self._net.run(self._manager.wait_for, cluster.request_update(), None)
-            except UnknownTopicOrPartitionError:
-                break
-        cluster._topics.discard(topic)  # noqa: SLF001 - or the library asks for it again, each second
-        return set()
+            if cluster.partitions_for_topic(topic) is None:
+                cluster.add_topic(topic)
+                with contextlib.suppress(UnknownTopicOrPartitionError):
+                    self._net.run(self._manager.wait_for, cluster.request_update(), None)
+        found: set[int] | None = cluster.partitions_for_topic(topic)
+        if found is None:
+            cluster._topics.discard(topic)  # noqa: SLF001 - or the library asks for it again, each second
+        return found or set()
 
 
 class _BoundedFetcher(Fetcher):  # type: ignore[misc] # the library has no types

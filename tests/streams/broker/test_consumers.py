@@ -163,3 +163,19 @@ def test_a_consumer_learns_of_no_topics_but_those_asked(declared: Settings) -> N
         assert consumer._cluster.topics() == consumer._cluster._topics == wanted
     finally:
         consumer.close()
+
+
+def test_an_answer_on_its_way_leaves_no_topic_out(declared: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    consumer = open_consumer(declared, group_id=None)
+    asked, ask = [], consumer._net.run
+
+    def without_the_first(*question: Any) -> Any:
+        asked.append(question)
+        return None if len(asked) == 1 else ask(*question)
+
+    monkeypatch.setattr(consumer._net, "run", without_the_first)
+    try:
+        assert consumer.partitions_for_topic(declared.pods_topic) == {0, 1}
+    finally:
+        monkeypatch.undo()
+        consumer.close()
