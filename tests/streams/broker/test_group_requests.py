@@ -17,6 +17,7 @@ from evictstream.streams.broker.embedded import EmbeddedBroker
 from evictstream.streams.broker.group_membership import LONGER_SESSION_MS, GroupConsumer, finish_joining, subscribe
 from evictstream.streams.broker.group_requests import GroupRequests
 from evictstream.streams.executor.cluster_assignor import ClusterAssignor
+from evictstream.streams.executor.cluster_life import GROUP_SESSION_SECONDS
 from evictstream.streams.settings import Settings
 
 pytestmark = pytest.mark.kafka
@@ -31,14 +32,14 @@ def stack() -> Iterator[contextlib.ExitStack]:
 
 
 def consumer(settings: Settings, stack: contextlib.ExitStack, **more: Any) -> GroupConsumer:
-    found = open_as(
-        GroupConsumer,
-        settings,
-        group_id=settings.application_id,
-        partition_assignment_strategy=[ClusterAssignor(settings.commands_topic, b"c1")],
-        heartbeat_interval_ms=200,
-        **more,
-    )
+    """Make one as an executor does. The library's session of 45 s would outlast the patience of these tests."""
+    arguments = {
+        "group_id": settings.application_id,
+        "partition_assignment_strategy": [ClusterAssignor(settings.commands_topic, b"c1")],
+        "session_timeout_ms": int(GROUP_SESSION_SECONDS * 1_000),
+        "heartbeat_interval_ms": 200,
+    }
+    found = open_as(GroupConsumer, settings, **{**arguments, **more})
     stack.callback(found.close)
     return found
 
@@ -124,7 +125,7 @@ def test_a_broker_that_wants_long_sessions_gets_them(
     with EmbeddedBroker(properties={"group.min.session.timeout.ms": "10000"}) as broker:
         settings = make_settings(bootstrap_servers=broker.bootstrap_servers)
         declare_topics(settings)
-        found = member(settings, stack, session_timeout_ms=6_000)
+        found = member(settings, stack)
         wait_until(lambda: bool(found.assignment()), found)
         assert found.config["session_timeout_ms"] == 6_000
         assert found._coordinator.heartbeat.config["session_timeout_ms"] == LONGER_SESSION_MS
