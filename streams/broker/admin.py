@@ -150,7 +150,7 @@ def _report(settings: Settings, specs: Sequence[TopicSpec] | None, *, create: bo
     wanted = topic_specs(settings) if specs is None else tuple(specs)
     next_step = "give this user the rights to create and describe topics"
     with admin_client(settings, "describe topics", next_step=next_step) as client:
-        present = _present(client, [spec.name for spec in wanted])
+        present = present_topics(client, [spec.name for spec in wanted])
         missing = [spec for spec in wanted if spec.name not in present]
         if create and missing:
             _create(client, missing)
@@ -186,6 +186,11 @@ def topic_names(settings: Settings) -> frozenset[str]:
         return frozenset(client.list_topics())
 
 
+def present_topics(client: KafkaAdminClient, names: Sequence[str]) -> set[str]:
+    """Return which of these topics are there, and may be seen by this user; asks about no other topic."""
+    return {topic["name"] for topic in client.describe_topics(list(names)) if topic["error_code"] not in _ABSENT}
+
+
 def kept_seconds(settings: Settings, names: Sequence[str]) -> float:
     """Return for how long all of these topics keep a record at least; infinity where no time limits them.
 
@@ -199,7 +204,7 @@ def kept_seconds(settings: Settings, names: Sequence[str]) -> float:
         TopicsDifferError: one of them is missing.
     """
     with admin_client(settings, "describe topics") as client:
-        if missing := sorted(set(names) - _present(client, names)):
+        if missing := sorted(set(names) - present_topics(client, names)):
             _visible(client, missing)
             raise TopicsDifferError([f"{name} is missing" for name in missing])
         _, configs = _described(client, list(names))
@@ -254,11 +259,6 @@ def _refuse_forbidden(
             reason="this user has no right to do so",
             next_step=f"give it the right {operation.title()} on them (docs/kafka-rights.md)",
         )
-
-
-def _present(client: KafkaAdminClient, names: Sequence[str]) -> set[str]:
-    """Return which of these topics are there, and may be seen by this user."""
-    return {topic["name"] for topic in client.describe_topics(list(names)) if topic["error_code"] not in _ABSENT}
 
 
 def _visible(client: KafkaAdminClient, names: Iterable[str]) -> list[dict[str, Any]]:

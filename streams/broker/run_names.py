@@ -6,6 +6,7 @@ import contextlib
 
 from kafka.errors import KafkaError
 
+from evictstream.streams.broker.admin import present_topics
 from evictstream.streams.broker.admin_client import admin_client
 from evictstream.streams.broker.topic_specs import topic_specs
 from evictstream.streams.settings import Settings
@@ -23,10 +24,8 @@ def delete_own(settings: Settings) -> None:
         BrokerError: Kafka did not answer, or said no.
     """
     with admin_client(settings, "delete the topics of a run") as client:
-        present = set(client.list_topics())
-        ours = [spec.name for spec in topic_specs(settings) if spec.name in present]
-        if ours:
-            client.delete_topics(ours)
+        if ours := present_topics(client, [spec.name for spec in topic_specs(settings)]):
+            client.delete_topics(sorted(ours))
         with contextlib.suppress(KafkaError):  # a group that still has members expires by itself
             groups = [group["group_id"] for group in client.list_groups()]
             client.delete_groups([group for group in groups if group.startswith(settings.application_id)])

@@ -144,7 +144,7 @@ OF_STRANGERS = (
         (
             Change(
                 product.TOPICS,
-                "_present",
+                "present_topics",
                 "client.describe_topics(list(names))",
                 "[{'name': name, 'error_code': 0} for name in client.list_topics()]",
             ),

@@ -8,7 +8,15 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from kafka.errors import CommitFailedError, KafkaError, RebalanceInProgressError, UnknownMemberIdError
+from kafka.errors import (
+    CommitFailedError,
+    CoordinatorLoadInProgressError,
+    CoordinatorNotAvailableError,
+    KafkaError,
+    NotCoordinatorError,
+    RebalanceInProgressError,
+    UnknownMemberIdError,
+)
 from kafka.structs import OffsetAndMetadata
 
 from evictstream.streams.broker.admin import declare_topics
@@ -64,8 +72,14 @@ def are_settled(*members: GroupConsumer) -> bool:
 
 
 def answer(requests: GroupRequests, coroutine: Any, *arguments: Any) -> Any:
-    """Wait for it, as a caller of the library would."""
-    return requests._manager.run(coroutine, *arguments)
+    """Wait for it, as a caller of the library would. Until a Kafka serves its first group, ask again as callers do."""
+    until = time.monotonic() + PATIENCE_SECONDS
+    while True:
+        try:
+            return requests._manager.run(coroutine, *arguments)
+        except (CoordinatorLoadInProgressError, CoordinatorNotAvailableError, NotCoordinatorError):
+            assert time.monotonic() < until
+            time.sleep(0.05)
 
 
 def test_a_member_commits_while_its_group_waits(settings: Settings, stack: contextlib.ExitStack) -> None:
