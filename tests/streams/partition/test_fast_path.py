@@ -23,7 +23,7 @@ from evictstream.models.messages.plain_pods import decode_plain_pod
 from evictstream.models.messages.unreadable import Unreadable
 from evictstream.streams.engine.core.logic import SLICE_COST, Part
 from evictstream.streams.engine.core.outbox import Outbox
-from evictstream.streams.partition.fast_path import LARGE_BYTES, FastPath, _texts
+from evictstream.streams.partition.fast_path import LARGE_BYTES, SLICE_BYTES, FastPath, _texts
 from tests.harness.examples import examples
 
 KEY = b"lab"
@@ -371,11 +371,13 @@ def test_other_tasks_may_run_behind_a_large_record() -> None:
 
 
 def test_other_tasks_may_run_behind_some_plain_records() -> None:
+    one = len(encoded(with_change("metadata.resourceVersion", "1000")))
+    each = SLICE_BYTES // one + 1
     records = [
-        FakeRecord(encoded(with_change("metadata.resourceVersion", str(101 + number))), offset=number)
-        for number in range(2 * SLICE_COST)
+        FakeRecord(encoded(with_change("metadata.resourceVersion", str(1000 + number))), offset=number)
+        for number in range(2 * each)
     ]
-    assert [part.position for part in walk(known(), *records)[2]] == [SLICE_COST, 2 * SLICE_COST]
+    assert [part.position for part in walk(known(), *records)[2]] == [each, 2 * each]
 
 
 WATCHES = st.fixed_dictionaries(
