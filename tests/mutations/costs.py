@@ -18,6 +18,7 @@ SLICES = "tests/streams/partition/test_slices.py"
 WRITER = "tests/streams/engine/test_writer.py"
 STEPS = "tests/streams/engine/test_writer_steps.py"
 FAST = "tests/streams/partition/test_fast_path.py"
+EDITS = "tests/streams/partition/test_fast_path_tolerations.py"
 POISON = "tests/streams/partition/test_poison.py"
 COSTLY = "tests/guarantees/test_costly_records.py"
 
@@ -166,7 +167,7 @@ OF_COSTS = (
     Mutation(
         "edit tolerations on a tainted node by the fast path",
         (Change(product.PLAIN_EDIT, "take_plain_version", "has_to_decide(aggregate, pod)", "False"),),
-        (FAST,),
+        (EDITS,),
     ),
     Mutation(
         "take a pod that was left alone for a plain one",
@@ -186,7 +187,12 @@ OF_COSTS = (
     Mutation(
         "take other tolerations for known ones",
         (Change(product.FAST_PATH, "FastPath.apply", "kept[1] != spec.tolerations", "False"),),
-        (FAST,),
+        (EDITS,),
+    ),
+    Mutation(
+        "decode the tolerations of each edit",
+        (Change(product.FAST_PATH, "_read_tolerations", "_lists.get(both)", "None"),),
+        (EDITS,),
     ),
     Mutation(
         "step laborious records without a pause",

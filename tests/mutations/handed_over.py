@@ -4,7 +4,7 @@ from tests.mutations import product
 from tests.mutations.catalogue import Mutation
 from tests.mutations.matching import Change
 
-FAST = "tests/streams/partition/test_fast_path.py"
+FAST = "tests/streams/partition/test_fast_path_tolerations.py"
 READING = "tests/models/kubernetes/test_handed_over.py"
 OWNERS = "tests/models/eviction/test_built_in.py"
 HOLDS = "tests/models/eviction/test_backstop.py"
@@ -74,12 +74,12 @@ OF_HANDED_OVER = (
     ),
     Mutation(
         "take the end of a move for a plain edit",
-        (Change(product.FAST_PATH, "FastPath.apply", "kept[2] != _NULL", "False"),),
+        (Change(product.FAST_PATH, "FastPath.apply", "kept[2] is not _NULL", "False"),),
         (FAST,),
     ),
     Mutation(
         "take the beginning of a move for a plain edit",
-        (Change(product.FAST_PATH, "FastPath.apply", "annotation != _NULL", "False"),),
+        (Change(product.FAST_PATH, "FastPath.apply", "annotation is not _NULL", "False"),),
         (FAST,),
     ),
     Mutation(

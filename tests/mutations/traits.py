@@ -8,7 +8,7 @@ from tests.mutations.matching import Change
 
 READ = "tests/models/kubernetes/test_traits.py"
 ROWS = "tests/models/eviction/test_traits_in_rows.py"
-FAST = "tests/streams/partition/test_fast_path.py"
+FAST = "tests/streams/partition/test_fast_path_traits.py"
 PATTERNS = "tests/models/steering/test_patterns.py"
 HELD = "tests/streams/partition/test_traits_held.py"
 
