@@ -1,7 +1,8 @@
 """The logic of one partition: records change its clusters, and each change makes rows and messages.
 
 All state about a cluster is here: its nodes with their taints, their pods, their evictions. Records that cannot
-be read become dead letters, records without news cost a look-up and write nothing. `firing.py` handles the timers.
+be read become dead letters, records without news cost a look-up and write nothing. `firing.py` handles the timers,
+`signal_steps.py` what is about whole clusters.
 
 After a takeover the rows are loaded and the inputs are read to their end. Then every pod of every node with a
 `NoExecute` taint is decided anew before anything may fire.
@@ -27,10 +28,7 @@ from evictstream.models.eviction import (
     apply_result,
     decide_all_slices,
     end_elsewhere,
-    forget_slices,
     node_slices,
-    unlisted_node_slices,
-    unlisted_pod_slices,
     weight_of,
 )
 from evictstream.models.instants import MILLISECOND_US
@@ -41,7 +39,7 @@ from evictstream.models.messages.decoding import (
     read_result_record,
 )
 from evictstream.models.messages.events import node_name_of
-from evictstream.models.messages.signals import AcceptGap, Forget, Heartbeat, Listed, QueueReport, Signal
+from evictstream.models.messages.signals import Signal
 from evictstream.models.messages.unreadable import Unreadable
 from evictstream.models.messages.vocabulary import EventType
 from evictstream.streams.engine.core.logic import SLICE_COST, Part
@@ -60,6 +58,7 @@ from evictstream.streams.partition.future_times import FutureTimes
 from evictstream.streams.partition.overdue import open_evictions
 from evictstream.streams.partition.published import PublishedFleet
 from evictstream.streams.partition.record_sizes import SHARE, fitting
+from evictstream.streams.partition.signal_steps import SignalSteps
 from evictstream.streams.partition.step_effects import StepEffects
 from evictstream.streams.partitioner import partition_of
 
@@ -77,7 +76,6 @@ if TYPE_CHECKING:
     Event = NodeEvent | PodEvent | ResultEvent
     E = TypeVar("E", bound=Event)
 
-LISTED_PODS_PER_COST = 100  # to look whether this many pods are listed takes as long as one usual decision
 # A record that is no larger, nor larger than a quarter of its topics' limit, makes no row or message too large.
 SUSPECT_BYTES = 65_536
 POD_ROWS = f"{RowKind.POD}\0".encode()  # what the keys of most rows begin with
@@ -113,6 +111,14 @@ class EvictionPartition:
         self._timers = TimerHeap(lambda: wanted_wakeups(self._nodes), lean_floor=config.lean_floor)
         self._effects = StepEffects(partition, config, self._timers, self._clusters)
         self.firing = Firing(config, self._nodes, self._clusters, timers=self._timers, effects=self._effects)
+        self._signals = SignalSteps(
+            config,
+            self._nodes,
+            self._clusters,
+            timers=self._timers,
+            effects=self._effects,
+            firing=self.firing,
+        )
         self.published = PublishedFleet(config, self._clusters, self._effects.levels, self.firing)
 
     def load(self, key: bytes, value: bytes | None) -> None:
@@ -180,7 +186,7 @@ class EvictionPartition:
     def _step(self, event: Event | Signal, topic: str, record: Record, outbox: Outbox) -> Generator[Part, None, int]:
         """Apply an event to its aggregate, unless it is refused; yields all parts but the last, returns its cost."""
         if isinstance(event, Signal):
-            yield from self._signal(event, topic, record, outbox)
+            yield from self._signals.apply(event, topic, record, outbox)
             return 0
         admitted = self._admit(event, record, outbox)
         if admitted is None:
@@ -259,70 +265,6 @@ class EvictionPartition:
             return None
         name = node_name_of(event)
         return cluster, cluster.nodes.get(name) or cluster.new_node(name), event
-
-    def _signal(self, signal: Signal, topic: str, record: Record, outbox: Outbox) -> Iterator[Part]:
-        appended_at_us, on_nodes = record.timestamp * MILLISECOND_US, topic == self._config.nodes_topic
-        outcome = "signal"
-        match signal:
-            case Heartbeat():
-                counts = self._clusters.heartbeat(
-                    signal, on_nodes=on_nodes, appended_at_us=appended_at_us, outbox=outbox
-                )
-                outcome = "signal" if counts else "foreign"
-            case Listed():
-                if self._clusters.admit(signal, appended_at_us, outbox):
-                    yield from self._remove_unlisted(signal, record.offset, outbox, on_nodes=on_nodes)
-                else:
-                    outcome = "foreign"
-            case QueueReport():
-                outcome = self._clusters.report(signal, appended_at_us, outbox)
-                self._wake_observed(signal.cluster, appended_at_us)
-            case Forget():
-                yield from self._forget(signal, record, outbox)
-            case AcceptGap(cluster=cluster):
-                self._clusters.accept_gap(cluster, outbox)
-            case _:
-                pass  # bookmarks and unbound pods change no state
-        self._effects.counts[outcome] += 1
-
-    def _wake_observed(self, cluster: str, at_us: int) -> None:
-        """Decide again about what was only observed: an executor that acts has reported (semantics.md 12.8)."""
-        for key, uid in self._effects.issued.observed_of(cluster):
-            self._timers.push((at_us, key, uid))
-
-    def _remove_unlisted(self, listed: Listed, offset: int, outbox: Outbox, *, on_nodes: bool) -> Iterator[Part]:
-        """Remove, node by node, the objects that a complete listing does not hold."""
-        slices = unlisted_node_slices if on_nodes else unlisted_pod_slices
-        counts, rules = self._counters.unlisted, self._config.rules.of(listed.cluster)
-        for aggregate in list(self._clusters.named(listed.cluster).nodes.values()):
-            if listed.covers(aggregate.name):
-                for changes in slices(aggregate, listed, rules):
-                    counts["newer" if changes is STALE else "removed"] += 1
-                    self._effects.put_aside(changes, aggregate, outbox)
-                    yield Part(offset, PODS_IN_SLICE if on_nodes else 1, is_last=False)
-                yield Part(offset, 1 + len(aggregate.pods) // LISTED_PODS_PER_COST, is_last=False)
-        self._effects.end_step(outbox)
-
-    def _forget(self, forget: Forget, record: Record, outbox: Outbox) -> Iterator[Part]:
-        cluster = self._clusters.named(forget.cluster)
-        for name in list(cluster.nodes):
-            node = cluster.nodes.pop(name, None)
-            if node is None:  # while other tasks ran, a timer dropped the last that it remembered
-                continue
-            del self._nodes[node.timer_key]
-            if self._effects.held.by_cluster:  # what counts them may look between two slices
-                for uid in node.pods:
-                    self._effects.held.note(cluster.name, (node.timer_key, uid), None)
-            for changes in forget_slices(node, forget.at_us, self._config.rules.usual):
-                self._effects.put_aside(changes, node, outbox)
-                yield Part(record.offset, PODS_IN_SLICE, is_last=False)
-        self._effects.end_step(outbox)
-        cluster.forget_pods()
-        self.firing.waiting_for_feed.pop(cluster.name, None)
-        self._effects.pending.pop(cluster.name, None)
-        self._effects.levels.pop(cluster.name, None)
-        self._effects.guarding.left(cluster.name)
-        self._clusters.forget(cluster.name, record.timestamp * MILLISECOND_US, outbox)
 
     def caught_up(self, now_us: int, outbox: Outbox) -> Iterator[Part]:
         """Decide every pod anew: the inputs are read to the end that they had at takeover."""

@@ -41,6 +41,7 @@ from tests.mutations.previews import OF_PREVIEWS
 from tests.mutations.queues import OF_QUEUES
 from tests.mutations.recordings import OF_RECORDINGS
 from tests.mutations.requests import OF_REQUESTS
+from tests.mutations.sharing import OF_SHARING
 from tests.mutations.stories import OF_STORIES
 from tests.mutations.strangers import OF_STRANGERS
 from tests.mutations.torture import BY_TORTURE
@@ -53,6 +54,7 @@ ALL = (
     *OF_GROUP_AND_BROKERS,
     *OF_FEEDS,
     *OF_ENDS,
+    *OF_SHARING,
     *OF_DOORS,
     *OF_PREVIEWS,
     *OF_RECORDINGS,

@@ -29,8 +29,8 @@ OF_FEEDS = (
         "keep what a listing does not hold",
         (
             Change(
-                product.EVICTION_PARTITION,
-                "EvictionPartition._remove_unlisted",
+                product.SIGNAL_STEPS,
+                "SignalSteps._remove_unlisted",
                 "listed.covers(aggregate.name)",
                 "False",
             ),

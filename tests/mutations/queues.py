@@ -61,8 +61,8 @@ OF_QUEUES = (
         "let what was observed sleep when an executor reports",
         (
             Change(
-                product.EVICTION_PARTITION,
-                "EvictionPartition._signal",
+                product.SIGNAL_STEPS,
+                "SignalSteps.apply",
                 "self._wake_observed(signal.cluster, appended_at_us)",
                 "None",
             ),
