@@ -6,7 +6,7 @@ from typing import Annotated
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
-from evictstream.models.messages.policy import LONGEST_CLAUSE_SECONDS, LONGEST_POLICY_SPREAD_SECONDS
+from evictstream.models.messages.policy_clauses import LONGEST_CLAUSE_SECONDS, LONGEST_POLICY_SPREAD_SECONDS
 from evictstream.streams.cli.durations import read_length
 
 

@@ -8,7 +8,7 @@ from typing import Annotated
 from pydantic import BeforeValidator, Field, ValidationInfo, field_validator, model_validator
 
 from evictstream.kit.cli.clause_fields import Length, StrictFields
-from evictstream.models.messages.policy import (
+from evictstream.models.messages.policy_clauses import (
     LONGEST_CLAUSE_SECONDS,
     MOST_GUARDED,
     GuardMeasure,

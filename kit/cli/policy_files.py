@@ -22,16 +22,15 @@ from evictstream.kit.cli.clause_fields import Length, SpreadLength, StrictFields
 from evictstream.kit.cli.guard_clause import GuardFields
 from evictstream.kit.cli.policy_holds import FileHold
 from evictstream.kit.cli.policy_limits import FileLimit
-from evictstream.models.messages.policy import (
+from evictstream.models.messages.policy import LONGEST_POLICY_NAME, PolicySpec
+from evictstream.models.messages.policy_clauses import (
     LABEL_PATTERN,
     LEAST_ABOVE_ALL_PRIORITIES,
     LONGEST_LABEL,
     LONGEST_PATTERN,
-    LONGEST_POLICY_NAME,
     MOST_PATTERNS,
     LimitScope,
     PolicySelection,
-    PolicySpec,
     PriorityRange,
 )
 from evictstream.models.steering.policies import MOST_POLICIES

@@ -10,7 +10,7 @@ from pydantic import BeforeValidator, Field, model_validator
 from evictstream.kit.cli.clause_fields import Length, SpreadLength, StrictFields
 from evictstream.kit.see.policies import length_text
 from evictstream.kit.see.window_texts import read_window, window_text
-from evictstream.models.messages.policy import (
+from evictstream.models.messages.policy_clauses import (
     MOST_COUNTED,
     MOST_WINDOWS,
     HoldCondition,

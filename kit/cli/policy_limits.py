@@ -11,7 +11,7 @@ from pydantic import BeforeValidator, Field, field_validator, model_validator
 from evictstream.kit.cli.clause_fields import Length, StrictFields
 from evictstream.kit.cli.policy_holds import read_percent
 from evictstream.kit.see.policies import length_text, rate_text, scope_text
-from evictstream.models.messages.policy import (
+from evictstream.models.messages.policy_clauses import (
     HIGHEST_RATE,
     LONGEST_RATE_LABEL,
     LONGEST_RATE_SECONDS,

@@ -12,7 +12,8 @@ from evictstream.kit.cli.policy_holds import hold_fields
 from evictstream.kit.cli.policy_limits import in_flight_fields, rate_fields
 from evictstream.kit.cli.see_tables import NOTHING, since_words
 from evictstream.kit.see.policies import ListedPolicy, clauses_text, length_text, selected_text
-from evictstream.models.messages.policy import Policy, PolicyGuard, PolicySelection
+from evictstream.models.messages.policy import Policy
+from evictstream.models.messages.policy_clauses import PolicyGuard, PolicySelection
 from evictstream.streams.cli.fitting import cut_end
 from evictstream.streams.cli.lists import ListColumn, ListKind
 

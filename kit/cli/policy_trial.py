@@ -14,7 +14,8 @@ from evictstream.kit.replay.comparison import RunDifference
 from evictstream.kit.replay.evictions import EvictionsOfRun
 from evictstream.kit.replay.policy_trial import PolicyTrial
 from evictstream.models.instants import instant_text
-from evictstream.models.messages.policy import GuardMeasure, Policy
+from evictstream.models.messages.policy import Policy
+from evictstream.models.messages.policy_clauses import GuardMeasure
 from evictstream.models.steering.incidents import OpenIncident
 from evictstream.streams.cli.output import print_long_json, print_table, say
 

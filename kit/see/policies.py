@@ -15,16 +15,15 @@ from evictstream.kit.see.window_texts import window_text
 from evictstream.models.eviction import EvictionState
 from evictstream.models.eviction.held_attempts import subject_of
 from evictstream.models.instants import instant_text
-from evictstream.models.messages.policy import (
+from evictstream.models.messages.policy import Policy, PolicySpec
+from evictstream.models.messages.policy_clauses import (
     GuardMeasure,
     GuardScope,
-    Policy,
     PolicyGuard,
     PolicyHold,
     PolicyInFlight,
     PolicyLimit,
     PolicySelection,
-    PolicySpec,
 )
 from evictstream.models.steering.holds import Holder, Subject, policy_holder
 from evictstream.models.steering.policies import Policies, held_or_limited_by

@@ -7,7 +7,7 @@ from typing import Final
 
 import msgspec
 
-from evictstream.models.messages.policy import DAYS, PolicyWindow
+from evictstream.models.messages.policy_clauses import DAYS, PolicyWindow
 from evictstream.models.steering.windows import is_zone
 
 _DAY: Final = f"(?:{'|'.join(DAYS)})"

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, NamedTuple, TypeVar
 
 from evictstream.models.kubernetes.traits import NodeLabels, Owner
-from evictstream.models.messages.policy import PolicySelection
+from evictstream.models.messages.policy_clauses import PolicySelection
 from evictstream.models.steering.holds import Subject
 from evictstream.models.steering.patterns import Patterns, trait_patterns
 

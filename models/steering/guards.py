@@ -11,7 +11,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from evictstream.models.instants import SECOND_US
-from evictstream.models.messages.policy import GuardMeasure, GuardScope, PolicyGuard, PolicySpec
+from evictstream.models.messages.policy import PolicySpec
+from evictstream.models.messages.policy_clauses import GuardMeasure, GuardScope, PolicyGuard
 from evictstream.models.steering.guarded_nodes import (
     ALL_NODES,
     Covered,

@@ -17,7 +17,7 @@ from typing import Final
 
 from evictstream.models.instants import SECOND_US
 from evictstream.models.kubernetes.traits import NO_TRAITS
-from evictstream.models.messages.policy import InFlightUnit, LimitScope, PolicyInFlight
+from evictstream.models.messages.policy_clauses import InFlightUnit, LimitScope, PolicyInFlight
 from evictstream.models.steering.holds import Subject
 from evictstream.models.steering.node_counts import KnownNodes
 

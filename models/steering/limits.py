@@ -19,7 +19,7 @@ from typing import Final, NamedTuple
 
 from evictstream.models.instants import SECOND_US
 from evictstream.models.kubernetes.traits import NO_TRAITS
-from evictstream.models.messages.policy import LimitScope, PolicyInFlight, PolicyLimit
+from evictstream.models.messages.policy_clauses import LimitScope, PolicyInFlight, PolicyLimit
 from evictstream.models.steering.holds import Subject
 from evictstream.models.steering.in_flight import PodPlace, Slots, rank_of
 

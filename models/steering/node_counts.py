@@ -16,7 +16,7 @@ from typing import Final, NamedTuple
 import msgspec
 
 from evictstream.models.instants import SECOND_US
-from evictstream.models.messages.policy import LONGEST_POLICY_SPREAD_SECONDS
+from evictstream.models.messages.policy_clauses import LONGEST_POLICY_SPREAD_SECONDS
 
 DELETED_NODE_COUNTS_US: Final = 600 * SECOND_US
 """So long a deleted node counts on, for holds and guards: within minutes an autoscaler has replaced it, or the outage

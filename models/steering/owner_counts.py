@@ -8,7 +8,8 @@ import bisect
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from evictstream.models.kubernetes.traits import Owner
-from evictstream.models.messages.policy import GuardMeasure, PolicySelection, PolicySpec
+from evictstream.models.messages.policy import PolicySpec
+from evictstream.models.messages.policy_clauses import GuardMeasure, PolicySelection
 from evictstream.models.steering.guarded_nodes import ALL_NODES, Covered, GuardedPart, uncovered
 from evictstream.models.steering.guards import GuardCount
 from evictstream.models.steering.patterns import Patterns, owner_patterns

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from evictstream.models.kubernetes.traits import label_of
-from evictstream.models.messages.policy import PolicySelection
+from evictstream.models.messages.policy_clauses import PolicySelection
 from evictstream.models.steering.holds import Subject
 
 _MOST_REMEMBERED: Final = 10_000

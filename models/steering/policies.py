@@ -18,17 +18,13 @@ import msgspec
 
 from evictstream.models.instants import MILLISECOND_US, SECOND_US, microseconds, moment_at
 from evictstream.models.messages.incident import IncidentAnswer
-from evictstream.models.messages.policy import (
-    MOST_EARLIER_SPECS,
-    EarlierSpec,
+from evictstream.models.messages.policy import MOST_EARLIER_SPECS, EarlierSpec, Policy, PolicySpec, decode_policy
+from evictstream.models.messages.policy_clauses import (
     GuardMeasure,
-    Policy,
     PolicyGuard,
     PolicyInFlight,
     PolicyLimit,
     PolicySelection,
-    PolicySpec,
-    decode_policy,
 )
 from evictstream.models.steering import holds
 from evictstream.models.steering.guards import LOOK_AROUND_US

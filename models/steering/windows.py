@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
 from evictstream.models.instants import SECOND_US
-from evictstream.models.messages.policy import DAYS, PolicyWindow
+from evictstream.models.messages.policy_clauses import DAYS, PolicyWindow
 
 _DAYS_LOOKED_AT: Final = range(-1, 9)
 """From yesterday, whose window may still be open, over a week and the day on which it is the same day again."""

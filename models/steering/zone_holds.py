@@ -11,7 +11,8 @@ a new owner finds the same.
 from typing import Final, NamedTuple
 
 from evictstream.models.kubernetes.taints import HEALTH_KEYS
-from evictstream.models.messages.policy import PolicyHold, PolicySpec, ZoneOutage
+from evictstream.models.messages.policy import PolicySpec
+from evictstream.models.messages.policy_clauses import PolicyHold, ZoneOutage
 from evictstream.models.steering.holds import Subject, share_us
 from evictstream.models.steering.node_counts import STILL, KnownNodes
 

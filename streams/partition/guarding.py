@@ -17,7 +17,7 @@ from evictstream.models.eviction.held_attempts import guarded_node
 from evictstream.models.eviction.losing_owners import LosingOwners
 from evictstream.models.eviction.transitions import OUTSTANDING
 from evictstream.models.messages.incident import IncidentState
-from evictstream.models.messages.policy import GuardMeasure
+from evictstream.models.messages.policy_clauses import GuardMeasure
 from evictstream.models.steering.guarded_nodes import ALL_NODES, ALWAYS, Covered, GuardedPart
 from evictstream.models.steering.incidents import (
     MOST_INCIDENTS,

@@ -23,7 +23,8 @@ from evictstream.models.messages.incident import (
     IncidentState,
     LosingOwner,
 )
-from evictstream.models.messages.policy import GuardMeasure, PolicySelection, PolicySpec
+from evictstream.models.messages.policy import PolicySpec
+from evictstream.models.messages.policy_clauses import GuardMeasure, PolicySelection
 from evictstream.models.messages.vocabulary import API_VERSION
 from evictstream.models.steering.holds import Subject
 from evictstream.models.steering.owner_counts import OwnerCount

@@ -14,7 +14,8 @@ from evictstream.kit.replay.cluster_tables import ClusterTables
 from evictstream.kit.see import reading
 from evictstream.kit.see.window_texts import read_window
 from evictstream.models.instants import SECOND_US, instant_text
-from evictstream.models.messages.policy import PolicyHold, PolicySpec
+from evictstream.models.messages.policy import PolicySpec
+from evictstream.models.messages.policy_clauses import PolicyHold
 from evictstream.streams.broker import newest_times
 from evictstream.streams.broker.steering_readers import BrakesReader, PoliciesReader
 from evictstream.streams.cli import brakes as cli_brakes

@@ -12,18 +12,17 @@ from evictstream.kit.cli.policy_names import known_labels, unmatched_names
 from evictstream.kit.cli.policy_table import file_text
 from evictstream.kit.see.policies import clauses_text
 from evictstream.models.messages.fleet import MOST_ZONES
-from evictstream.models.messages.policy import (
+from evictstream.models.messages.policy import Policy, PolicySpec
+from evictstream.models.messages.policy_clauses import (
     GuardScope,
     HoldCondition,
     InFlightUnit,
     LimitScope,
-    Policy,
     PolicyGuard,
     PolicyHold,
     PolicyInFlight,
     PolicyLimit,
     PolicySelection,
-    PolicySpec,
     PolicyWindow,
     PriorityRange,
     ZoneOutage,

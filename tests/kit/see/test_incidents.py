@@ -15,7 +15,8 @@ from evictstream.kit.see.policies import clauses_text, held_change
 from evictstream.kit.see.steering import Steering
 from evictstream.kit.see.stored_state import StoredState
 from evictstream.models.instants import SECOND_US
-from evictstream.models.messages.policy import GuardMeasure, GuardScope, PolicyGuard, PolicySpec
+from evictstream.models.messages.policy import PolicySpec
+from evictstream.models.messages.policy_clauses import GuardMeasure, GuardScope, PolicyGuard
 from evictstream.models.steering.policies import NO_POLICIES
 from evictstream.streams.settings import Settings
 from tests.models.steering.test_policies import policy_record

@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evictstream.models.instants import SECOND_US
-from evictstream.models.messages.policy import GuardMeasure, GuardScope, PolicyGuard, PolicySelection, PolicySpec
+from evictstream.models.messages.policy import PolicySpec
+from evictstream.models.messages.policy_clauses import GuardMeasure, GuardScope, PolicyGuard, PolicySelection
 from evictstream.models.steering.guarded_nodes import ALL_NODES, ALWAYS, Covered, GuardedNode, GuardedPart, Span
 from evictstream.models.steering.guards import Exceeded, GuardCount
 from evictstream.models.steering.incidents import found_together

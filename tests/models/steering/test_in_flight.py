@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from evictstream.models.instants import SECOND_US
 from evictstream.models.kubernetes.traits import PodTraits
-from evictstream.models.messages.policy import InFlightUnit, LimitScope, PolicyInFlight, PolicyLimit, decode_policy
+from evictstream.models.messages.policy import decode_policy
+from evictstream.models.messages.policy_clauses import InFlightUnit, LimitScope, PolicyInFlight, PolicyLimit
 from evictstream.models.messages.unreadable import Unreadable
 from evictstream.models.steering.holds import Subject
 from evictstream.models.steering.in_flight import PodPlace

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from evictstream.models.instants import SECOND_US
 from evictstream.models.kubernetes.traits import PodTraits
-from evictstream.models.messages.policy import LimitScope, PolicyInFlight, PolicyLimit
+from evictstream.models.messages.policy_clauses import LimitScope, PolicyInFlight, PolicyLimit
 from evictstream.models.steering import limits as limits_module
 from evictstream.models.steering.holds import Subject
 from evictstream.models.steering.in_flight import PodPlace

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from evictstream.kit.see.window_texts import read_window, window_text
 from evictstream.models.instants import SECOND_US
-from evictstream.models.messages.policy import DAYS, PolicyWindow
+from evictstream.models.messages.policy_clauses import DAYS, PolicyWindow
 from evictstream.models.steering.windows import Windows, is_zone
 
 HOUR_US = 3_600 * SECOND_US

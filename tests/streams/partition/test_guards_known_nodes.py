@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from evictstream.models.messages.policy import PolicyGuard
+from evictstream.models.messages.policy_clauses import PolicyGuard
 from evictstream.models.steering.guards import limit_of
 from tests.streams.partition.storms import NODES, Storm, names
 
