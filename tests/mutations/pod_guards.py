@@ -8,6 +8,7 @@ from tests.mutations.matching import Change
 
 OF_PODS = "tests/streams/partition/test_guards_of_pods.py"
 OF_OWNERS = "tests/streams/partition/test_guards_of_owners.py"
+CHANGED = "tests/streams/partition/test_guards_of_owners_changed.py"
 
 OF_POD_GUARDS = (
     Mutation(
@@ -101,7 +102,7 @@ OF_POD_GUARDS = (
     Mutation(
         "overlook that a pod has another owner",
         (Change(product.LOSING_OWNERS, "LosingOwners.put", "self.look_at_node(aggregate.name)", "pass"),),
-        (OF_OWNERS,),
+        (CHANGED,),
     ),
     Mutation(
         "overlook that a pod of an owner has left or is forgotten",
@@ -184,17 +185,17 @@ OF_POD_GUARDS = (
     Mutation(
         "keep owners on a node that has changed",
         (Change(product.OWNER_COUNTS, "OwnerCount._forget", "self._drop(owner, self._last[owner])", "pass"),),
-        (OF_OWNERS,),
+        (CHANGED,),
     ),
     Mutation(
         "overlook that a node brings its owners along",
         (Change(product.GUARDING, "Guarding.see", "isinstance(aggregate.workloads, LosingOwners)", "False"),),
-        (OF_OWNERS,),
+        (CHANGED,),
     ),
     Mutation(
         "count owners for no guard",
         (Change(product.GUARDING, "Guarding._take", "not self._has_owners(name)", "False"),),
-        (OF_OWNERS,),
+        (CHANGED,),
     ),
     Mutation(
         "count all pods of a cluster in one turn",
@@ -204,6 +205,6 @@ OF_POD_GUARDS = (
     Mutation(
         "count no pod of an owner after a takeover",
         (Change(product.GUARDING, "Guarding._count_owners", "losing.count(sys.maxsize)", "pass"),),
-        (OF_OWNERS,),
+        (CHANGED,),
     ),
 )
