@@ -7,9 +7,10 @@ from tests.mutations.catalogue import Mutation
 from tests.mutations.matching import Change
 
 STATES = "tests/models/execution/test_request_states.py"
-MODE = "tests/streams/executor/test_request_mode.py"
-DISORDER = "tests/streams/executor/test_requests_in_disorder.py"
-REQUESTS = "tests/streams/executor/test_eviction_requests.py"
+MODE = "tests/streams/executor/requests/test_request_mode.py"
+DISORDER = "tests/streams/executor/requests/test_requests_in_disorder.py"
+REQUESTS = "tests/streams/executor/requests/test_eviction_requests.py"
+THERE = "tests/streams/executor/requests/test_requests_that_are_there.py"
 
 OF_REQUESTS = (
     Mutation(
@@ -20,7 +21,7 @@ OF_REQUESTS = (
     Mutation(
         "take a request for somebody else's pod for one's own",
         (Change(product.OPEN_REQUESTS, "OpenRequests._make", "not is_for(found, command)", "False"),),
-        (f"{REQUESTS}::test_a_foreign_request_of_the_name_is_failed",),
+        (f"{THERE}::test_a_foreign_request_of_the_name_is_failed",),
     ),
     Mutation(
         "take a request in any namespace for one's own",

@@ -1,0 +1,1 @@
+"""The executor where it makes requests: who evicts is another controller."""
