@@ -81,7 +81,8 @@ def status(
         printer = ListPrinter(view.kind, output)
         standings = reader.view.standings(cluster)
         if old := [one.name for one in standings if one.cluster is not None and one.is_old(present_us())]:
-            warn(f"no worker has said for {OLDEST_LEVEL_SECONDS:g} s how {_listed(old)} stands: it is shown as it was")
+            for_long = f"for {OLDEST_LEVEL_SECONDS:g} s by this machine's clock"
+            warn(f"no worker has said {for_long} how {_listed(old)} stands: it is shown as it was")
         known = view.look()
         if watch:
             printer.begin_watch(known.values())
