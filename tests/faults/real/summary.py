@@ -12,6 +12,7 @@ KNOWN_ENDS = (
     "refuses the writes of partition",
     "could not be taken over in",
     "no Kafka answered",
+    "Kafka refused to write",
     "without leaving",
     "asked to",
 )
@@ -72,8 +73,8 @@ class Summary:
 
 
 def _end_of(text: str) -> str:
-    """Classify an end by exit code and by what the worker said last."""
+    """Classify an end by exit code and by what the worker said last; a line of its log is no reason."""
     _, _, rest = text.partition(" ")
     code, _, line = rest.partition(" ")
-    said = next((words for words in KNOWN_ENDS if words in line), line[:60])
+    said = next((words for words in KNOWN_ENDS if words in line), "a log line" if '"' in line else line[:60])
     return f"exit {code} ({said})" if said else f"exit {code}"

@@ -83,3 +83,14 @@ def test_fewer_schedules_than_asked_for_is_a_failure() -> None:
     assert summary.has_failed
     assert any(line.startswith("not run: 1 of 2") for line in summary.lines())
     assert not Summary(asked=1, outcomes=summary.outcomes).has_failed
+
+
+def test_ends_are_counted_by_their_reason() -> None:
+    endings = [
+        "w0 1 Kafka refused to write s1.commands: this user has no right to write",
+        "w1 1 Kafka refused to write s2.decisions: this user has no right to write",
+        'w0 0 {"level": "info", "event": "stopped"}',
+        'w1 0 s2", "node": "n0"}',
+    ]
+    summary = Summary(asked=1, outcomes=[Outcome(0, ArenaKind.SHARED, endings=endings)])
+    assert "workers ended: exit 0 (a log line) 2, exit 1 (Kafka refused to write) 2" in summary.lines()
