@@ -25,8 +25,8 @@ pytestmark = [pytest.mark.kafka, pytest.mark.slow]
 
 # What each one that runs until it is stopped says when it is at work.
 AT_WORK = {"worker": b"partitions taken over", "feed": b"epoch", "execute": b"health endpoint started"}
-# There is no cluster, gap, pod or policy, the watch that is imported ends, the worker is stopped while it starts, and
-# the executor that is played to does nothing.
+# There is no cluster, gap, incident, pod or policy, the watch that is imported ends, the worker is stopped while it
+# starts, and the executor that is played to does nothing.
 FIND_NOTHING = {
     "cluster",
     "accept-gap",
@@ -35,6 +35,9 @@ FIND_NOTHING = {
     "describe",
     "explain",
     "import",
+    "incidents approve",
+    "incidents reject",
+    "incidents show",
     "policy delete",
     "release",
     "what-if",
