@@ -98,6 +98,7 @@ class Feed:
         self._beats = beats
         self._epoch = 0
         self._set_back_us = 0
+        self._newest = 0  # of the versions; no two states have one
         self._known: dict[Address, Fact] = {}
         self._ended: set[str] = set()
 
@@ -118,7 +119,7 @@ class Feed:
                 self._ended |= {fact.uid for fact in self._known.values()}
                 self._ended -= {fact.uid for fact in saved.values()}
                 self._known, restored_us = saved, None
-                self._epoch, self._set_back_us = 1, at_us - saved_us
+                self._epoch, self._set_back_us, self._newest = 1, at_us - saved_us, 0
                 self._list(at_us)
             elif not is_down and any(until_us <= at_us < until_us + BEAT_US for _, until_us in down):
                 self._list(at_us)
@@ -128,7 +129,8 @@ class Feed:
     def _see(self, fact: Fact, *, is_told: bool) -> None:
         if fact.uid in self._ended:
             return
-        fact = fact.of_version(self._version(fact.at_us))
+        self._newest = max(self._newest + 1, self._version(fact.at_us))
+        fact = fact.of_version(self._newest)
         before = self._known.pop(fact.address, fact)
         if before.uid != fact.uid:
             self._ended.add(before.uid)
@@ -157,7 +159,7 @@ class Feed:
             for fact in self._known.values():
                 if fact.topic == topic:
                     uids[fact.node].append(fact.uid)
-            version = str(self._version(at_us))
+            version = str(max(self._newest, self._version(at_us)))
             listing = {"resourceVersion": version, "after": "", "through": None, "uids": uids}
             self._signal(at_us + 50 * MILLISECOND_US, "LISTED", [topic], listing=listing)
 
