@@ -25,7 +25,7 @@ EXECUTOR = [sys.executable, str(Path(__file__).with_name("wrong_executor.py"))]
 
 
 def conformance(settings: Settings, *arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
+    result = subprocess.run(
         [*COMMAND, "conformance", *arguments],
         env=environment_of(settings),
         cwd=ROOT,
@@ -34,6 +34,8 @@ def conformance(settings: Settings, *arguments: str) -> subprocess.CompletedProc
         timeout=PATIENCE_SECONDS,
         check=False,
     )
+    assert result.stdout, result.stderr
+    return result
 
 
 def seen(rules: Sequence[dict[str, object]]) -> dict[object, object]:
