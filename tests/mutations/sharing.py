@@ -57,7 +57,7 @@ OF_SHARING = (
         ("tests/streams/broker/test_group_watch.py::test_a_silent_member_of_the_group_is_dead",),
     ),
     Mutation(
-        "begin anew to wait for a member that died on this machine",
+        "wait from the start for a member that died on this machine",
         (Change(product.MEMBER_BEATS, "_heard_at", "clock and beat.clock == clock", "False"),),
         ("tests/streams/test_member_beats.py::test_one_that_starts_knows_who_died_on_its_machine",),
     ),
@@ -74,7 +74,7 @@ OF_SHARING = (
         ("tests/streams/test_member_beats.py::test_a_watcher_that_was_away_finds_nobody_silent",),
     ),
     Mutation(
-        "leave a partition paused that is read anew",
+        "leave a partition paused that is read again",
         (Change(product.PARTITION_STARTS, "PartitionStarts.begin", "self._consumer.resume(partition)", "None"),),
         (f"{EXECUTION}::test_a_reader_that_stood_still_reads_anew_first",),
     ),

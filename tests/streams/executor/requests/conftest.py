@@ -61,7 +61,7 @@ def condition(type_: str, reason: str, message: str = "") -> dict[str, str]:
 
 
 @pytest.fixture
-def serving(api: FakeApi) -> FakeApi:
+def requested(api: FakeApi) -> FakeApi:
     """Give an API server with the gate on, whose pods have UIDs as real ones."""
     api.serves_requests = True
     for letter, uid in UIDS.items():
@@ -71,13 +71,13 @@ def serving(api: FakeApi) -> FakeApi:
 
 
 @pytest.fixture
-def requests(serving: FakeApi, connection: Connection) -> Iterator[OpenRequests]:
+def requests(requested: FakeApi, connection: Connection) -> Iterator[OpenRequests]:
     found = OpenRequests("c1", RequestCalls(connection, "c1"))
     found.watch.start()
     wait_for(lambda: found.watch.problem is None)
     yield found
     found.watch.stop()
-    serving.end_watches()
+    requested.end_watches()
 
 
 @pytest.fixture

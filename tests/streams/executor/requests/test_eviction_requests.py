@@ -32,12 +32,12 @@ from tests.streams.executor.requests.conftest import (
 from tests.streams.executor.serving import wait_for
 
 
-def test_a_pod_that_has_to_leave_gets_a_request(serving: FakeApi, evictor: PodEvictor) -> None:
+def test_a_pod_that_has_to_leave_gets_a_request(requested: FakeApi, evictor: PodEvictor) -> None:
     found = evictor.evict(command(), 0)
 
     assert isinstance(found, PutOff)
     assert (found.is_open, found.seconds) == (True, open_requests.ACCEPTED_SECONDS)
-    made = request_of(serving)
+    made = request_of(requested)
     assert made is not None
     pod = {"name": "a", "uid": UIDS["a"]}
     assert made["spec"] == {"target": {"pod": pod}, "requester": REQUESTER, "intent": "Eviction"}
@@ -47,13 +47,13 @@ def test_a_pod_that_has_to_leave_gets_a_request(serving: FakeApi, evictor: PodEv
     again = evictor.evict(command(), 1)
     assert isinstance(again, PutOff)
     assert again.is_open
-    assert written(serving) == ["create evictionrequests"]
+    assert written(requested) == ["create evictionrequests"]
 
 
 @pytest.mark.parametrize("is_gone", [True, False], ids=["gone", "terminating"])
-def test_the_pod_itself_shows_success(serving: FakeApi, evictor: PodEvictor, *, is_gone: bool) -> None:
+def test_the_pod_itself_shows_success(requested: FakeApi, evictor: PodEvictor, *, is_gone: bool) -> None:
     evictor.evict(command(), 0)
-    edit(serving, conditions=[condition("TargetEvicted", "PodDeleted")], observedGeneration=1)
+    edit(requested, conditions=[condition("TargetEvicted", "PodDeleted")], observedGeneration=1)
     wait_for(lambda: evictor.open_requests is not None and not evictor.open_requests.is_quiet(command()))
 
     claimed = evictor.evict(command(), 1)  # who may write the status may claim it
@@ -61,16 +61,16 @@ def test_the_pod_itself_shows_success(serving: FakeApi, evictor: PodEvictor, *, 
     assert claimed.is_open
 
     if is_gone:
-        serving.remove("Pod", "a")
+        requested.remove("Pod", "a")
     else:
-        serving.put("Pod", "a", metadata={"deletionTimestamp": "2026-11-27T12:00:00Z"})
+        requested.put("Pod", "a", metadata={"deletionTimestamp": "2026-11-27T12:00:00Z"})
     assert outcome(evictor.evict(command(), 2)) is Outcome.SUCCEEDED
 
 
 @pytest.mark.parametrize("reason", ["NoFurtherResponder", "EvictionInvalid"])
-def test_a_failed_request_is_answered_with_its_reason(serving: FakeApi, evictor: PodEvictor, reason: str) -> None:
+def test_a_failed_request_is_answered_with_its_reason(requested: FakeApi, evictor: PodEvictor, reason: str) -> None:
     evictor.evict(command(), 0)
-    edit(serving, conditions=[condition("Failed", reason, "a budget is in the way")], observedGeneration=1)
+    edit(requested, conditions=[condition("Failed", reason, "a budget is in the way")], observedGeneration=1)
     wait_for(lambda: evictor.open_requests is not None and not evictor.open_requests.is_quiet(command()))
 
     found = evictor.evict(command(), 1)
@@ -79,14 +79,14 @@ def test_a_failed_request_is_answered_with_its_reason(serving: FakeApi, evictor:
 
 
 @pytest.mark.parametrize("is_deleted", [True, False], ids=["deleted", "withdrawn"])
-def test_what_others_withdraw_is_refused(serving: FakeApi, evictor: PodEvictor, *, is_deleted: bool) -> None:
+def test_what_others_withdraw_is_refused(requested: FakeApi, evictor: PodEvictor, *, is_deleted: bool) -> None:
     evictor.evict(command(), 0)
-    made = request_of(serving)
+    made = request_of(requested)
     assert made is not None
     if is_deleted:
-        serving.remove("EvictionRequest", name_of())
+        requested.remove("EvictionRequest", name_of())
     else:
-        serving.put("EvictionRequest", name_of(), spec=made["spec"] | {"intent": "Withdrawn"})
+        requested.put("EvictionRequest", name_of(), spec=made["spec"] | {"intent": "Withdrawn"})
     wait_for(lambda: evictor.open_requests is not None and not evictor.open_requests.is_quiet(command()))
 
     found = evictor.evict(command(), 1)
@@ -95,24 +95,24 @@ def test_what_others_withdraw_is_refused(serving: FakeApi, evictor: PodEvictor, 
 
 
 def test_a_veto_withdraws_what_was_asked_for(
-    serving: FakeApi, keepers: list[RequestKeeper], evictor: PodEvictor
+    requested: FakeApi, keepers: list[RequestKeeper], evictor: PodEvictor
 ) -> None:
     assert all(keeper.is_alive() for keeper in keepers)
     evictor.evict(command(), 0)
-    serving.put("Node", "n-1", spec={})
-    edit(serving, observedGeneration=1)
+    requested.put("Node", "n-1", spec={})
+    edit(requested, observedGeneration=1)
     time.sleep(1.1)  # longer than the look at the node is used
 
     assert outcome(evictor.evict(command(), 1)) is Outcome.OBSOLETE
-    wait_for(lambda: "patch evictionrequests" in written(serving))
-    made = request_of(serving)
+    wait_for(lambda: "patch evictionrequests" in written(requested))
+    made = request_of(requested)
     assert made is not None
     assert made["spec"]["intent"] == "Withdrawn"
     assert WITHDRAWN_MARK in made["metadata"]["annotations"]
     time.sleep(1.0)  # a controller that has not seen it yet: it stays
-    assert request_of(serving) is not None
-    edit(serving, observedGeneration=2)
-    wait_for(lambda: request_of(serving) is None)
+    assert request_of(requested) is not None
+    edit(requested, observedGeneration=2)
+    wait_for(lambda: request_of(requested) is None)
 
 
 class ExpiringCalls(RequestCalls):
@@ -122,17 +122,17 @@ class ExpiringCalls(RequestCalls):
         yield RequestLine(type="ERROR", object=msgspec.Raw(f'{{"code":410,"version":"{version}"}}'.encode()))
 
 
-def test_watches_that_expire_at_once_pause_between_lists(serving: FakeApi, connection: Connection) -> None:
+def test_watches_that_expire_at_once_pause_between_lists(requested: FakeApi, connection: Connection) -> None:
     watch = OpenRequests("c1", ExpiringCalls(connection, "c1")).watch
     watch.start()
     time.sleep(2.5)
     watch.stop()
     watch.join(10)
-    assert 2 <= serving.requests.count("list evictionrequests") <= 4
+    assert 2 <= requested.requests.count("list evictionrequests") <= 4
 
 
 def test_without_a_controller_it_is_failed_after_a_minute(
-    monkeypatch: pytest.MonkeyPatch, serving: FakeApi, evictor: PodEvictor, requests: OpenRequests
+    monkeypatch: pytest.MonkeyPatch, requested: FakeApi, evictor: PodEvictor, requests: OpenRequests
 ) -> None:
     monkeypatch.setattr("evictstream.models.execution.eviction_requests.NOTICED_SECONDS", 0.2)
     evictor.evict(command(), 0)
@@ -143,60 +143,67 @@ def test_without_a_controller_it_is_failed_after_a_minute(
     assert "nobody acts on EvictionRequests" in found.reason
     assert requests.is_ignored
     evictor.evict(command("b"), 0)
-    edit(serving, "b", observedGeneration=1)
+    edit(requested, "b", observedGeneration=1)
     wait_for(lambda: not requests.is_ignored)
 
 
 def test_patience_withdraws_before_it_deletes(
-    serving: FakeApi, make: Callable[..., PodEvictor], monkeypatch: pytest.MonkeyPatch
+    requested: FakeApi, make: Callable[..., PodEvictor], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     patient = make(delete_after_seconds=0.5)
     began_at = time.monotonic()
     found = patient.evict(command(), 0, began_at)
     assert isinstance(found, PutOff)
     assert found.is_open
-    edit(serving, observedGeneration=1)
+    edit(requested, observedGeneration=1)
     time.sleep(0.6)  # the patience
 
     waits = patient.evict(command(), 1, began_at)
     assert isinstance(waits, PutOff)
     assert not waits.is_open
-    assert ("Pod", "a") in serving.objects
-    edit(serving, observedGeneration=2)
+    assert ("Pod", "a") in requested.objects
+    edit(requested, observedGeneration=2)
     wait_for(lambda: outcome(patient.evict(command(), 2, began_at)) is Outcome.SUCCEEDED)
-    assert written(serving) == ["create evictionrequests", "patch evictionrequests", "patch pods/status", "delete pods"]
+    assert written(requested) == [
+        "create evictionrequests",
+        "patch evictionrequests",
+        "patch pods/status",
+        "delete pods",
+    ]
 
 
-def test_a_member_of_a_group_is_evicted(serving: FakeApi, evictor: PodEvictor) -> None:
+def test_a_member_of_a_group_is_evicted(requested: FakeApi, evictor: PodEvictor) -> None:
     group = {"nodeName": "n-1", "schedulingGroup": {"podGroupName": "train"}}
-    serving.put("Pod", "a", spec=group)
+    requested.put("Pod", "a", spec=group)
     assert outcome(evictor.evict(command(), 0)) is Outcome.SUCCEEDED
-    assert written(serving) == ["create pods/eviction"]
+    assert written(requested) == ["create pods/eviction"]
 
 
-def test_a_brake_lets_no_request_begin(serving: FakeApi, make: Callable[..., PodEvictor]) -> None:
+def test_a_brake_lets_no_request_begin(requested: FakeApi, make: Callable[..., PodEvictor]) -> None:
     brakes = SetBrakes()
     brakes.set()
     assert outcome(make(brakes=brakes.of_cluster()).evict(command(), 0)) is Outcome.HELD
-    assert not written(serving)
+    assert not written(requested)
 
 
-def test_a_pod_is_read_from_etcd_before_its_request(serving: FakeApi, evictor: PodEvictor) -> None:
+def test_a_pod_is_read_from_etcd_before_its_request(requested: FakeApi, evictor: PodEvictor) -> None:
     for pod in "abc":
         evictor.evict(command(pod), 0)
-    assert "list pods" not in serving.requests  # a cache may not have a toleration that was just added
+    assert "list pods" not in requested.requests  # a cache may not have a toleration that was just added
     for pod in "abc":
         evictor.evict(command(pod), 1)
-    assert list(serving.requests).count("list pods") == 1
+    assert list(requested.requests).count("list pods") == 1
 
 
-def test_a_full_house_lets_others_wait(serving: FakeApi, evictor: PodEvictor, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_house_lets_others_wait(
+    requested: FakeApi, evictor: PodEvictor, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(open_requests, "MOST_MADE", 1)
     evictor.evict(command(), 0)
     found = evictor.evict(command("b"), 0)
     assert isinstance(found, PutOff)
     assert not found.is_open
-    assert request_of(serving, "b") is None
+    assert request_of(requested, "b") is None
 
 
 @pytest.mark.parametrize(
@@ -210,9 +217,9 @@ def test_a_full_house_lets_others_wait(serving: FakeApi, evictor: PodEvictor, mo
     ],
 )
 def test_what_the_api_server_says_to_a_request(
-    serving: FakeApi, evictor: PodEvictor, fault: int | Fault, follows: Outcome | str
+    requested: FakeApi, evictor: PodEvictor, fault: int | Fault, follows: Outcome | str
 ) -> None:
-    serving.trouble["create evictionrequests"] = [fault]
+    requested.trouble["create evictionrequests"] = [fault]
     found = evictor.evict(command(), 0)
     if isinstance(found, PutOff):
         assert ("cluster " if found.is_of_cluster else "") + "put off" == follows

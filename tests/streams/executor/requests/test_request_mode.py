@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import threading
 import time
-import uuid
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -27,26 +26,16 @@ from tests.harness.free_port import free_port, ready
 from tests.harness.reading import TopicReader
 from tests.models.steering.test_brakes import record
 from tests.streams.executor import serving
+from tests.streams.executor.requests.conftest import UIDS
 from tests.streams.executor.serving import results_in, run, said, wait_for, wait_for_results
 
 pytestmark = pytest.mark.kafka
 
-UIDS = {letter: str(uuid.uuid5(uuid.NAMESPACE_OID, f"pod {letter}")) for letter in "abc"}
 LOOK_SECONDS = 0.05
 
 
 def command(action: Action = Action.EVICT, pod: str = "a", **changes: Any) -> Any:
     return serving.command(action, pod, **({"pod_uid": UIDS[pod]} | changes))
-
-
-@pytest.fixture
-def requested(api: FakeApi) -> FakeApi:
-    """Give an API server with the gate on, whose pods have UIDs as real ones."""
-    api.serves_requests = True
-    for letter, uid in UIDS.items():
-        api.remove("Pod", letter)
-        api.put("Pod", letter, uid=uid, spec={"nodeName": "n-1"}, status={"phase": "Running"})
-    return api
 
 
 def made(api: FakeApi, pod: str = "a") -> Object:
