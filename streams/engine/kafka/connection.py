@@ -82,6 +82,13 @@ class BrokerConnection(AIOKafkaConnection):  # type: ignore[misc]  # aiokafka ha
         REACH.opened(address, self)
         return made
 
+    def __del__(self) -> None:
+        """Close what its broker has ended: aiokafka's client may drop it before the reading task closes it."""
+        if self._reader is not None and self._reader.at_eof() and not self._loop.is_closed():
+            self._on_close_cb = None
+            self.close()
+        super().__del__()
+
     def close(self, reason: CloseReason | None = None, exc: BaseException | None = None) -> Any:
         """Close."""
         REACH.closed(self)

@@ -11,7 +11,7 @@ from aiokafka.conn import AIOKafkaConnection
 from aiokafka.errors import RequestTimedOutError
 from aiokafka.protocol.metadata import MetadataRequest
 
-from evictstream.streams.engine.kafka.connection import BrokerConnection
+from evictstream.streams.engine.kafka.connection import BrokerConnection, use_broker_connections
 
 BROKER = (1, ConnectionGroup.DEFAULT)
 
@@ -46,5 +46,24 @@ def test_requests_that_time_out_at_once_end_alike(monkeypatch: pytest.MonkeyPatc
         ends = await asyncio.gather(*asked, return_exceptions=True)
         await client.close()
         assert [type(end) for end in ends] == [RequestTimedOutError] * 2
+
+    asyncio.run(asyncio.wait_for(test(), 10))
+
+
+def test_what_the_client_drops_at_its_end_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def test() -> None:
+        async def asked(_: object) -> None: ...
+
+        monkeypatch.setattr(AIOKafkaConnection, "_do_version_lookup", asked)
+        use_broker_connections()
+        server = await asyncio.start_server(lambda _, to_worker: to_worker.close(), "127.0.0.1", 0)
+        async with server:
+            connection = BrokerConnection(*server.sockets[0].getsockname())
+            await connection.connect()
+            transport = connection._writer.transport
+            connection._protocol.eof_received()  # as the transport calls it
+            assert not transport.is_closing()
+            del connection
+            assert transport.is_closing()
 
     asyncio.run(asyncio.wait_for(test(), 10))
