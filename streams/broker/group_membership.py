@@ -57,10 +57,13 @@ _IDLE_SECONDS: Final = 0.05
 
 
 class GroupConsumer(BoundedConsumer):
-    """A consumer that reads on while its group joins.
+    """A consumer that reads on while its group joins, and whose joins count when they end between two polls.
 
     The library's `poll` returns nothing from the begin of a join to its end. As partitions are moved cooperatively,
     what a member has is its own meanwhile.
+
+    The library throws away a join that has ended by the next `poll`, and joins once more (`join_group_async` of
+    coordinator/base.py). If this is the group's leader, each member has to, and may miss the end likewise.
 
     Another member that joins with the same instance id takes this one's place. The library logs that, sends no more
     heartbeats, and reads on; here `poll` raises it.
@@ -69,7 +72,10 @@ class GroupConsumer(BoundedConsumer):
     def __init__(self, *arguments: Any, **more: Any) -> None:
         super().__init__(*arguments, **more)
         self._replaced: FencedInstanceIdError | None = None
-        answered = self._coordinator._handle_heartbeat_response  # noqa: SLF001 - none is public
+        coordinator = self._coordinator
+        answered = coordinator._handle_heartbeat_response  # noqa: SLF001 - none is public
+        join_and_sync = coordinator._do_join_and_sync_async  # noqa: SLF001
+        ended: list[tuple[Any, Any]] = []  # the generation and the assignment of the last join
 
         def answered_to_whom(*arguments: Any) -> Any:
             try:
@@ -78,7 +84,17 @@ class GroupConsumer(BoundedConsumer):
                 self._replaced = error
                 raise
 
-        self._coordinator._handle_heartbeat_response = answered_to_whom  # noqa: SLF001
+        async def join_unless_ended() -> Any:
+            # Not stable: no `poll` has seen its end. Of that generation: neither has the group put this member out.
+            if coordinator.rebalance_in_progress() and ended and ended[0][0] is coordinator._generation:  # noqa: SLF001
+                return ended[0][1]
+            ended.clear()
+            assignment = await join_and_sync()
+            ended.append((coordinator._generation, assignment))  # noqa: SLF001
+            return assignment
+
+        coordinator._handle_heartbeat_response = answered_to_whom  # noqa: SLF001
+        coordinator._do_join_and_sync_async = join_unless_ended  # noqa: SLF001
 
     def _poll_once(self, timer: Any, max_records: int, update_offsets: bool = True) -> Any:  # noqa: FBT001, FBT002
         """Do one round, as the library's method of this name.

@@ -1,4 +1,4 @@
-"""A member reads on while its group joins, however long another member keeps the join open."""
+"""A member reads on while its group joins, and a join counts that ends while nobody polls."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def member(settings: Settings, stack: contextlib.ExitStack) -> GroupConsumer:
 
 
 def wait_until(condition: Callable[[], bool], *polled: GroupConsumer) -> None:
-    """Wait, each member polled by a thread of its own: by turns, a join would always outlast the poll."""
+    """Wait, each member polled by a thread of its own."""
     until = time.monotonic() + PATIENCE_SECONDS
     with ThreadPoolExecutor(max(1, len(polled))) as threads:
         while not condition():
@@ -80,3 +80,15 @@ def test_a_member_reads_on_while_another_holds_up_a_join(settings: Settings) -> 
         assert reader.assignment() == {TopicPartition(topic, mine.partition)}
         wait_until(lambda: not reader._coordinator.rejoining, silent, third, reader)
     assert read == [b"first", b"second"]
+
+
+def test_a_join_that_ends_between_two_polls_counts(settings: Settings) -> None:
+    declare_topics(settings)
+    with contextlib.ExitStack() as stack:
+        joining = member(settings, stack)
+        until = time.monotonic() + PATIENCE_SECONDS
+        while not joining.assignment():
+            finish_joining(joining)
+            joining.poll(timeout_ms=1)
+            time.sleep(0.1)
+            assert time.monotonic() < until
