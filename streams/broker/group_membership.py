@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import structlog
 from kafka import KafkaConsumer
@@ -55,6 +55,19 @@ LONGER_SESSION_MS: Final = 30_000
 _IDLE_SECONDS: Final = 0.05
 """A consumer that has nothing to fetch looks again after so long; the library's own pause is longer."""
 
+_COUNTS_SECONDS: Final = 1.0
+"""A join that ended earlier does not count, since the next `poll` confirms the membership as if it had just ended. That
+is less than what a lease leaves of a session."""
+
+
+class _EndedJoin(NamedTuple):
+    generation: Any
+    assignment: Any
+    ended_at: float
+
+    def counts_for(self, generation: Any) -> bool:
+        return self.generation is generation and time.monotonic() - self.ended_at < _COUNTS_SECONDS
+
 
 class GroupConsumer(BoundedConsumer):
     """A consumer that reads on while its group joins, and whose joins count when they end between two polls.
@@ -75,7 +88,7 @@ class GroupConsumer(BoundedConsumer):
         coordinator = self._coordinator
         answered = coordinator._handle_heartbeat_response  # noqa: SLF001 - none is public
         join_and_sync = coordinator._do_join_and_sync_async  # noqa: SLF001
-        ended: list[tuple[Any, Any]] = []  # the generation and the assignment of the last join
+        ended: _EndedJoin | None = None
 
         def answered_to_whom(*arguments: Any) -> Any:
             try:
@@ -85,12 +98,13 @@ class GroupConsumer(BoundedConsumer):
                 raise
 
         async def join_unless_ended() -> Any:
+            nonlocal ended
             # Not stable: no `poll` has seen its end. Of that generation: neither has the group put this member out.
-            if coordinator.rebalance_in_progress() and ended and ended[0][0] is coordinator._generation:  # noqa: SLF001
-                return ended[0][1]
-            ended.clear()
+            if coordinator.rebalance_in_progress() and ended and ended.counts_for(coordinator._generation):  # noqa: SLF001
+                return ended.assignment
+            ended = None
             assignment = await join_and_sync()
-            ended.append((coordinator._generation, assignment))  # noqa: SLF001
+            ended = _EndedJoin(coordinator._generation, assignment, time.monotonic())  # noqa: SLF001
             return assignment
 
         coordinator._handle_heartbeat_response = answered_to_whom  # noqa: SLF001
