@@ -56,8 +56,8 @@ _IDLE_SECONDS: Final = 0.05
 """A consumer that has nothing to fetch looks again after so long; the library's own pause is longer."""
 
 _COUNTS_SECONDS: Final = 1.0
-"""A join that ended earlier does not count, since the next `poll` confirms the membership as if it had just ended. That
-is less than what a lease leaves of a session."""
+"""A join that ended longer ago is discarded: `Membership` takes the `poll` that completes it as the time of its answer.
+A lease ends four seconds before its session, so one second is safe."""
 
 
 class _EndedJoin(NamedTuple):
@@ -70,13 +70,13 @@ class _EndedJoin(NamedTuple):
 
 
 class GroupConsumer(BoundedConsumer):
-    """A consumer that reads on while its group joins, and whose joins count when they end between two polls.
+    """A consumer that reads on during a join, and completes a join that ended between two polls.
 
     The library's `poll` returns nothing from the begin of a join to its end. As partitions are moved cooperatively,
     what a member has is its own meanwhile.
 
-    The library throws away a join that has ended by the next `poll`, and joins once more (`join_group_async` of
-    coordinator/base.py). If this is the group's leader, each member has to, and may miss the end likewise.
+    If a join has ended by the next `poll`, the library discards it and joins again (`join_group_async` of
+    coordinator/base.py). When the group's leader does so, all other members have to join again too.
 
     Another member that joins with the same instance id takes this one's place. The library logs that, sends no more
     heartbeats, and reads on; here `poll` raises it.
@@ -99,7 +99,7 @@ class GroupConsumer(BoundedConsumer):
 
         async def join_unless_ended() -> Any:
             nonlocal ended
-            # Not stable: no `poll` has seen its end. Of that generation: neither has the group put this member out.
+            # While it rebalances, no `poll` has completed the join. With another generation, the member was removed.
             if coordinator.rebalance_in_progress() and ended and ended.counts_for(coordinator._generation):  # noqa: SLF001
                 return ended.assignment
             ended = None

@@ -39,8 +39,8 @@ HELD_SECONDS = 2.0
 """How long each brake stands: what comes after its second is seen."""
 
 BEFORE_SECONDS = 120.0
-"""How long the storm lasts before the first brake, to compare with: p99 of 1,200 calm pods. That of 200 would only say
-how long the longest pause was."""
+"""How long the storm lasts before the first brake, to compare with. It gives 1,200 calm pods; with 200, a single
+pause would decide their p99."""
 
 SELECTIONS: tuple[dict[str, object], ...] = ({}, {"taints": ["maintenance"]}, {"namespaces": ["shop"]})
 """Each holds all of the storm."""
@@ -104,7 +104,7 @@ class BrakedStorm(StormProcesses):
         self._pods = pods
         self._is_over = threading.Event()
 
-    def run(self, tries: int, *, before_seconds: float = BEFORE_SECONDS) -> Tries:
+    def run(self, tries: int) -> Tries:
         with contextlib.ExitStack() as stack:
             for api in (self._storm, self._calm):
                 stack.enter_context(api)
@@ -122,7 +122,7 @@ class BrakedStorm(StormProcesses):
             calm.start()
             wait_for(lambda: bool(self._storm.deleted and self._calm.deleted), "the first deletes")
             began_at = time.time()
-            time.sleep(before_seconds)
+            time.sleep(BEFORE_SECONDS)
             braked_at = time.time()
             stops = [self._try(number) for number in range(tries // 2)]
             killed_at = time.time()

@@ -1,4 +1,4 @@
-"""A member reads on while its group joins, and a join counts that ends while nobody polls."""
+"""A member reads on during a join, and completes a join that ended between two of its polls."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def member(settings: Settings, stack: contextlib.ExitStack) -> GroupConsumer:
 
 
 def wait_until(condition: Callable[[], bool], *polled: GroupConsumer) -> None:
-    """Wait, each member polled by a thread of its own."""
+    """Wait. A thread polls each member, since a test that polls them in turn would be slow."""
     until = time.monotonic() + PATIENCE_SECONDS
     with ThreadPoolExecutor(max(1, len(polled))) as threads:
         while not condition():
